@@ -140,7 +140,9 @@ class Client:
         exist_ok
             Whether it may be there already; then nothing changes.
         options
-            ``seed``, ``classes``, ``coverage``, or ``options`` as of :meth:`TableModel.new`.
+            ``seed``, ``classes``, ``coverage``, or ``options`` as of :meth:`TableModel.new`. With
+            ``guarded=True`` rows may have ``"given"``, the label that a model of yours predicts: it
+            is the answer while the model is good.
         """
         check_flag("exist_ok", exist_ok)
         body = {"name": name, "label": label, "learner": learner, **options}

@@ -295,7 +295,8 @@ def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
             raise InputError(
                 "nothing is kept of the last rows: give some, as in explain(learner, X[-500:])"
             )
-        return kept
+        none = np.zeros((len(kept), learner.features - kept.shape[1]))  # what only some read
+        return np.hstack([none, kept])
     rows = rows_of(inputs)
     if not isinstance(rows, DenseRows):
         raise InputError("features are exchanged in dense rows: give an array, as by .toarray()")

@@ -205,7 +205,7 @@ def test_a_run_of_the_command_line_is_audited_and_goes_on(tmp_path, monkeypatch)
 
     from commands import call
 
-    def mixed(name, task, seed=0):
+    def mixed(name, task, seed=0, column=False):
         members = [ogd(task), ogd(task, Hats(4)), *others(task), NaiveBayes(task, features=None)]
         return dl.Committee(members, scaling=Standardiser(), seed=seed)
 

@@ -345,14 +345,23 @@ def test_a_model_that_is_trusted_is_copied_once_a_run_and_never_in_steps():
 
 
 @every_learner
-def test_nothing_is_written_to_a_file(name, tmp_path):
+def test_a_file_has_the_name_of_the_model_and_takes_it_again(name, tmp_path):
     learner = MAKERS[name]()
     X, y = stream(learner.task)
     trace = learner.run(X, y)
-    words = "no plain data, and is not written to a file"
-    with pytest.raises(dl.InputError, match=words):
-        learner.save(tmp_path / "model")
-    with pytest.raises(dl.InputError, match=words):
+    path = learner.save(tmp_path / "model")
+    members = getattr(learner, "members", [learner])
+    models = [own.model for own in members if isinstance(own, River)]
+    names = ", ".join(type(own).__name__ for own in models)
+    with pytest.raises(dl.InputError, match=f"saved without its model.*{names}"):
+        dl.load(path)
+    for wrong in (3, [*models, models[0]], [], Last):
+        with pytest.raises(dl.InputError):
+            dl.load(path, model=wrong)
+    again = dl.load(path, model=models if len(models) > 1 else models[0])
+    assert columns(again.run(X, y)) == columns(learner.run(X, y))
+    path.unlink()
+    with pytest.raises(dl.InputError, match="no plain data, and is not written to a file"):
         trace.save(tmp_path / "trace")
     assert list(tmp_path.iterdir()) == []
     plain = learner.run(X, y, audit=False)

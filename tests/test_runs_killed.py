@@ -176,6 +176,19 @@ def by_key(folder):
     return path, (*options, "--key", "who")
 
 
+def with_champion(folder, *options):
+    """A model that is silent at times; a class comes up on the way, some rows have no label."""
+    path, more = without_labels(folder, "--unlabelled", "predict", "--trace", *FAST)
+    lines = path.read_text().splitlines()
+    said = ["model", *("uvw"[i % 2 + (i > 190)] * (i % 9 > 0) for i in range(len(lines) - 1))]
+    path.write_text("\n".join(f"{k},{line}" for k, line in zip(said, lines, strict=True)) + "\n")
+    return path, (*more, "--champion", "model", *options)
+
+
+def late_champion(folder):
+    return with_champion(folder, "--delay", "30")
+
+
 WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped, probable)
 KINDS = (
     audited,
@@ -192,6 +205,8 @@ KINDS = (
     late,
     late_chances,
     by_key,
+    with_champion,
+    late_champion,
 )
 KINDS += WITHOUT_LABELS
 
@@ -258,8 +273,8 @@ def test_killed_at_any_moment(tmp_path, killed):
 @pytest.mark.parametrize(
     "kind",
     chosen(
-        [json_lines, times, balanced, probable, late, by_key],
-        [json_lines, times, balanced, late, late_chances, by_key, *WITHOUT_LABELS],
+        [json_lines, times, balanced, probable, late, by_key, late_champion],
+        [*(kind for kind in KINDS if kind not in (audited, classes, drawn, tags, resumed))],
     ),
 )
 def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):

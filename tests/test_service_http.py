@@ -183,6 +183,64 @@ def test_after_a_restart_all_is_as_before(tmp_path):
         assert len(own.predict("rain", table[1], id="new")["set"]) >= 1
 
 
+def test_guarded_models_answer_what_is_given_while_that_is_good(tmp_path):
+    table, told = rows(240), []
+    made = {"columns": COLUMNS, "learner": "fast", "guarded": True, "classes": ["no", "yes"]}
+
+    def label_at(i):
+        return label_of(table[i]) if i < 120 else {"yes": "no", "no": "yes"}[label_of(table[i])]
+
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("rain", "rain", **made)
+        for i, row in enumerate(table):
+            given = row | {"given": label_of(row)} if i % 10 else row
+            body, mode = {"id": f"r{i}", "row": given}, "?mode=token" * (i % 3 == 0)
+            answer = call(address, "POST", f"/models/rain/predict{mode}", body)[1]
+            told.append((answer["prediction"], given.get("given")))
+            more = {"token": answer["token"]} if mode else {}
+            body = {"id": f"r{i}", "label": label_at(i), **more}
+            assert call(address, "POST", "/models/rain/labels", body)[0] == 200
+        followed = [said == given for said, given in told[:120] if given]
+        assert all(followed) and len(followed) > 100
+        wrong = sum(said != label_at(i) for i, (said, _) in enumerate(told))
+        assert wrong < 60  # 108 by what is given
+        assert own.certificate("rain")["bound"] is not None
+        row, unknown = table[0] | {"given": "yes"}, table[0] | {"given": "nobody"}
+        assert {own.predict("rain", one)["prediction"] for one in (row, unknown)} <= {"no", "yes"}
+        for wrong in ({"x": 1}, ["yes"], "y" * 10_001):
+            with pytest.raises(dl.ServiceError) as error:
+                own.predict("rain", table[0] | {"given": wrong}, id="c")
+            assert error.value.status == 422
+        own.challenge("rain", "other", learner="fast")
+        own.learn("rain", [row, unknown], ["yes", "no"])
+        before = own.model("rain"), own.certificate("rain")
+    check_replay(tmp_path / "data")
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        assert (own.model("rain"), own.certificate("rain")) == before
+        own.create(
+            "guessed",
+            "will",
+            rows=[{"a": i, "will": "uv"[i % 2]} for i in range(20)],
+            learner="fast",
+            guarded=True,
+        )
+        assert own.predict("guessed", {"a": 3, "given": "v"}, id="1")["prediction"] == "v"
+        assert own.predict("guessed", {"a": 3, "given": "u"}, id="2")["prediction"] == "u"
+        own.create("plain", "rain", columns=COLUMNS, learner="fast")
+        with pytest.raises(dl.ServiceError, match="does not know the column 'given'"):
+            own.predict("plain", table[0] | {"given": "yes"}, id="1")
+        for wrong, words in (
+            ({"learner": "polyak"}, "guarded by auto, fast, best"),
+            ({"columns": {"given": "number"}}, "'given' is the prediction"),
+            ({"options": {"task": "levels"}}, "a guarded model is for classes"),
+            ({"guarded": "yes"}, "guarded"),
+        ):
+            with pytest.raises(dl.ServiceError, match=words):
+                own.create("wrong", "rain", **(made | wrong))
+
+
 def test_challengers_stand_as_if_they_had_been_there_from_the_start(tmp_path):
     table = rows(50)
 

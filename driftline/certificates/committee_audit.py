@@ -224,14 +224,17 @@ def _members(
         given = list(comparator)
     if len(given) != count:
         raise InputError(f"there are {count} members, but {len(given)} comparators")
-    seen, members, shrunk = inputs, [], []
+    seen, members, shrunk = trace.rest(inputs), [], []
     events = _scaled_events(trace, tasks[0], inputs)
     if trace.arrival is None:
         seen = trace.scaled(inputs)
+    rest = trace.rest(inputs)
     for j, (member, weights) in enumerate(zip(trace.members, given, strict=True)):
         try:
             mapped = "features" in member.config  # a map of its own is replayed
-            own, scaled = inputs if mapped else seen, None if mapped else events
+            own, scaled = rest if mapped else seen, None if mapped else events
+            if trace.reads_first(j):
+                own, scaled = inputs, None
             made, outside = _member(member, weights, own, labels, chance, progress, scaled)
         except InputError as error:
             raise InputError(f"member {j}: {error}") from error
@@ -252,7 +255,7 @@ def _scaled_events(trace: CommitteeTrace, task: Task, inputs: Inputs) -> Rows | 
     if trace.arrival is None or origin is None or origin.state.scaling is None:
         return None
     events = Events(trace.members[0])
-    rows = take(task.layout.rows(inputs), events.rounds)
+    rows = take(task.layout.rows(trace.rest(inputs)), events.rounds)
     rows.asked = events.asked
     made = origin.state.scaling.copy().piece(rows, 0, rows.rounds)
     return take(made, np.arange(made.rounds))  # not a buffer

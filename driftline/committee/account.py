@@ -118,19 +118,22 @@ class Watched(NamedTuple):
     ``played`` are predictions as rows of numbers. ``paid`` has, of every round, e and b of its
     label, account and reserves after the round, what was reserved for it, and the share of
     predictions that were refused; where nothing was learned, only that. ``book`` is what a ticket
-    needs, where nothing was learned, ``losses`` are target losses where these are known.
+    needs, where nothing was learned. ``losses`` are target losses, and ``theirs`` those of the
+    committee without a guard, where these are known.
     """
 
     played: np.ndarray
     paid: np.ndarray
     book: np.ndarray
     losses: np.ndarray | None = None
+    theirs: np.ndarray | None = None
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
         """What a batch has of rounds that were learned from."""
         made = {"played": self.played, "paid": self.paid}
-        return made if self.losses is None else made | {"losses": self.losses}
+        more = {"losses": self.losses, "theirs": self.theirs}
+        return made | {name: own for name, own in more.items() if own is not None}
 
 
 class Account(ABC):

@@ -23,6 +23,7 @@ from driftline.detectors import AlarmLog
 from driftline.errors import InputError, TornError
 from driftline.features import Standardise, Standardiser
 from driftline.inputs import Rows
+from driftline.inputs.first import rest_of
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
 from driftline.learner import (
@@ -172,6 +173,8 @@ class Committee(Shell):
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
         self._groups = Groups(self.members)
+        #: How many values of a row only some members read, and no scaling: the first, or none.
+        self._aside = int(self._groups.split)
         scaled, ragged = self.scaling is not None, self._layout.ragged
         self._acceptance = Acceptance(self.members, scaled, ragged)
         self._cut_short = False
@@ -217,7 +220,8 @@ class Committee(Shell):
         """Return the members whose maps suit first rows of this shape; later ones are for all."""
         if self.features is not None:
             return self.members
-        suited = [m for m in self.members if m.map is None or m.map.suits(features, sparse)]
+        seen = features - self._aside
+        suited = [m for m in self.members if m.map is None or m.map.suits(seen, sparse)]
         if not suited:
             raise InputError(
                 f"no member's map suits {'sparse' if sparse else 'dense'} rows of {features} "
@@ -480,7 +484,7 @@ class Committee(Shell):
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
         if self._cut_short:
             self._check_whole()
-        mapped = None if self.scaling is None else self.scaling.look_at(rows)
+        mapped = None if self.scaling is None else self.scaling.look_at(self._groups.rest(rows))
         suited = self._suited(rows.features, rows.transposed)
         looks = self._groups.look_at(rows, mapped, suited, numbers, whole or self.rule.scored)
         seated = len(looks) == len(self.members)
@@ -637,7 +641,7 @@ class Committee(Shell):
         with self._turn.lock:
             scaled = inputs
             if self.scaling is not None and not self._layout.ragged:  # members refuse these
-                scaled = self.scaling.look(inputs)
+                scaled = self.scaling.look(rest_of(inputs) if self._aside else inputs)
             return np.stack(self._groups.score_rows(inputs, scaled))
 
     # -- the state as a value
@@ -752,9 +756,12 @@ class Committee(Shell):
             longer = features if known is not None else None
             if features is not None:
                 check_longer(self.task, known, features)
-            if scaling is not None and longer is not None:
-                scaling = scaling.with_features(longer)
-            members = [member._grown(classes, longer, known) for member in self.members]
+            whole, rest = (longer, known), (longer, known)
+            if longer is not None and known is not None:
+                rest = longer - self._aside, known - self._aside
+            if scaling is not None and rest[0] is not None:
+                scaling = scaling.with_features(rest[0])
+            members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
             made = Committee(members, self.combine, scaling=scaling, **self._promised, _played=True)
             made.shares = self.shares.copy()
             if made.guard is not None and self.guard is not None:
@@ -815,8 +822,10 @@ class Committee(Shell):
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
         if self.scaling is not None and self.scaling.features is not None:
-            return self.scaling.features
-        return self.members[0].features
+            return self.scaling.features + self._aside
+        first = self.members[0]
+        known = first.features
+        return known if known is None or first.reads_first else known + self._aside
 
     def config(self) -> Json:
         """Return members and how they are combined as plain data."""
@@ -839,7 +848,8 @@ class Committee(Shell):
         [0.8, 2.3, 17.4]
         """
         task = self.task if classes is None else self.task.with_classes(classes)
-        suited, seen = self._suited(features, sparse), features
+        suited, features = self._suited(features, sparse), features - self._aside
+        seen = features
         made = self.shares.state.nbytes + (0 if self.guard is None else self.guard.state.nbytes)
         made = made * len(suited) // len(self.members)
         if self.scaling is not None:
@@ -1056,10 +1066,12 @@ class Committee(Shell):
         """Return the columns of what was played under the guard."""
         rows, paid, target = room["played"], room["paid"], room.columns.get("losses")
         target = self.task.losses(rows, labels) if target is None else target
-        risk, book = paid[:, 0], paid[:, 1]
+        risk, book, averaged = paid[:, 0], paid[:, 1], room.columns.get("theirs")
+        averaged = self.task.losses(room["mixed"], labels) if averaged is None else averaged
         if (counts := room.columns.get("sample_weight")) is not None:
-            target, risk, book = target * counts, risk * counts, book * counts
+            target, risk, book, averaged = (own * counts for own in (target, risk, book, averaged))
         given = {"book": book, "account": paid[:, 2], "reserve": paid[:, 3], "acted": paid[:, 4]}
+        given["averaged"] = averaged
         return {"risk": risk, "target_loss": target, "prediction": rows} | given
 
     @property

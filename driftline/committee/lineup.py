@@ -36,7 +36,7 @@ from driftline.features import (
 )
 from driftline.learner import OGD, Member
 from driftline.losses import CRF, ConvolutionalFenchelYoung, Logistic, Loss, Scaled
-from driftline.members import Forest, NaiveBayes, Neighbours, Tables, member_of
+from driftline.members import Column, Forest, NaiveBayes, Neighbours, Tables, member_of
 from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate, Relative
 from driftline.tasks import Task
@@ -262,14 +262,16 @@ def guarded(
     the expected number of mistakes is at most what is allowed and twice the budget, whatever the
     model does. A smaller budget takes over earlier.
 
-    The learner can be copied and certified in memory, but not saved: the model is code of others.
+    The learner can be copied and certified. Its file has the name of a model of another library,
+    which is code of others, and ``dl.load(path, model=...)`` takes that again.
 
     Parameters
     ----------
     model
-        A learner, a fitted scikit-learn estimator, a classifier of River, or a function of a row.
-        It gets rows as they come. Learners and classifiers of River learn, others never do. Where
-        it raises, or predicts None or an unknown class, it predicts nothing.
+        A learner, a fitted scikit-learn estimator, a classifier of River, a function of a row, or a
+        :class:`~driftline.members.Column` of predictions that come with the rows. It gets rows as
+        they come. Learners and classifiers of River learn, others never do. Where it raises, or
+        predicts None or an unknown class, it predicts nothing.
     task
         Classes or signs.
     classes
@@ -287,7 +289,7 @@ def guarded(
     >>> bool(wrong > 400), bool(trace.target_loss.sum() < 100)
     (True, True)
     """
-    given = member_of(model, task, classes)
+    given = model.copy() if isinstance(model, Column) else member_of(model, task, classes)
     return auto(task, effort=effort, combine="first", budget=budget, members=[given], seed=seed)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.committee.committee import Committee
-from driftline.committee.lineup import auto
+from driftline.committee.lineup import auto, guarded
 from driftline.committee.suited import certain_decoder, certain_loss, detector
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
@@ -16,6 +16,7 @@ from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
+from driftline.members import Column
 from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
 from driftline.tasks import Task
@@ -46,13 +47,15 @@ def named(
     dtype: npt.DTypeLike = np.float64,
     diameter: float | None = None,
     step: float | None = None,
+    column: bool = False,
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 
     ``auto`` is :func:`driftline.auto`; ``fast`` and ``best`` are the same with this effort. All
     others are committees of one member; all but ``paper``, which has the random decoder of the
     theorem, predict with certainty where their loss allows it. These take the ``diameter`` of their
-    ball, and ``constant`` the size of its ``step``.
+    ball, and ``constant`` the size of its ``step``. With ``column`` a learner that has nothing to
+    set guards the predictions that are the first value of rows, as :func:`driftline.Guarded` does.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=2000, flips=1, seed=0)
@@ -65,6 +68,10 @@ def named(
         raise InputError(f"only constant has a step of its own, not {name}")
     if diameter is not None and name in EFFORTS:
         raise InputError(f"{name} has several balls, and takes no diameter")
+    if column and name not in EFFORTS:
+        raise InputError(f"a column of predictions is guarded by {', '.join(EFFORTS)}, not {name}")
+    if column:
+        return guarded(Column(task), task, effort=EFFORTS[name], seed=seed)
     if name in EFFORTS:
         return auto(task, effort=EFFORTS[name], scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)

@@ -213,7 +213,7 @@ class OneBook(Account):
         acted = paid[:, 4] == 1.0
         played = np.where(acted[:, np.newaxis], book["prediction"], rows)
         losses = np.where(acted, book["target_loss"] / ones, theirs)
-        return Watched(played, paid, np.empty((0, 0)), losses)
+        return Watched(played, paid, np.empty((0, 0)), losses, theirs)
 
     def _reserves(
         self, rows: np.ndarray, book: dict[str, np.ndarray], places: np.ndarray

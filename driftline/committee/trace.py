@@ -13,8 +13,10 @@ from driftline.committee.combine import rule_of
 from driftline.committee.state import CommitteeState
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
+from driftline.inputs.first import rest_of
 from driftline.parts import from_config
 from driftline.state import archive
+from driftline.state.loading import member_kind
 from driftline.trace import (
     Trace,
     column,
@@ -32,8 +34,9 @@ COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
 WEIGHT, ARRIVAL = "sample_weight", "arrival"
 
 #: What a guard has done: what the book allows for the label, account and reserves after the round,
-#: what was reserved for it, and the share of predictions that were refused.
-GUARDED = ("book", "account", "reserve", "acted")
+#: what was reserved for it, the share of predictions that were refused, and the target loss of what
+#: is most probable in the mean of all members' probabilities.
+GUARDED = ("book", "account", "reserve", "acted", "averaged")
 
 
 class AuditOrigin(NamedTuple):
@@ -57,9 +60,10 @@ class CommitteeTrace:
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
     losses are multiplied by the ``sample_weight`` of the round, if there is one. A guarded
     committee has what the ``book`` allows for each label, the ``account`` with reserves after the
-    round, what was in ``reserve`` for it, and where it ``acted``, 1 if the book predicted: see
-    :mod:`driftline.committee.guard`. Where labels come late, ``arrival`` is the place of each round
-    in the order in which they came, -1 if that has not come: see :class:`~driftline.Trace`.
+    round, what was in ``reserve`` for it, where it ``acted``, 1 if the book predicted, and the
+    target loss of ``averaged`` probabilities alone: see :mod:`driftline.committee.guard`. Where
+    labels come late, ``arrival`` is the place of each round in the order in which they came, -1 if
+    that has not come: see :class:`~driftline.Trace`.
     ``probabilities``, which are not saved, has those of every label before every round, if the run
     was asked for them.
     """
@@ -79,6 +83,7 @@ class CommitteeTrace:
     account: np.ndarray | None = None
     reserve: np.ndarray | None = None
     acted: np.ndarray | None = None
+    averaged: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -130,8 +135,18 @@ class CommitteeTrace:
         largest = self.members[0].largest_loss if self.members else 1.0
         return alarms_of(self.average / largest, self.sample_weight)
 
+    def reads_first(self, member: int) -> bool:
+        """Say whether a member reads the first value of rows, which no other sees."""
+        kind = self.members[member].config.get("kind")
+        return kind is not None and bool(member_kind(kind).reads_first)
+
+    def rest(self, inputs: Inputs) -> Inputs:
+        """Return inputs without a first value that only some members read, if they have one."""
+        return rest_of(inputs) if any(map(self.reads_first, range(len(self.members)))) else inputs
+
     def scaled(self, inputs: Inputs) -> Inputs:
         """Return the inputs of the run as members saw them, which comparators act on."""
+        inputs = self.rest(inputs)
         if self.origin is None or self.origin.state.scaling is None:
             return inputs
         scaling, task = self.origin.state.scaling.copy(), self.members[0].task
@@ -145,11 +160,13 @@ class CommitteeTrace:
         Comparators of the member act on these. Labels are for maps that remember them.
         """
         trace = self.members[member]
+        if self.reads_first(member):
+            return inputs
         if "features" not in trace.config or trace.origin is None or trace.origin.map is None:
             return self.scaled(inputs)
         mapper = from_config(trace.config["features"]).mapper()
         mapper.restore(*trace.origin.map)
-        return mapper.transform_rows(trace.task.layout.rows(inputs), labels)
+        return mapper.transform_rows(trace.task.layout.rows(self.rest(inputs)), labels)
 
     # -- saving
 

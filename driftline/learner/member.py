@@ -81,6 +81,9 @@ class Member(Shell):
     #: rounds of other members are played again.
     steps: ClassVar[bool] = False
 
+    #: Whether it reads the first value of every row, which no other member of a committee sees.
+    reads_first: ClassVar[bool] = False
+
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
             raise InputError(

@@ -389,9 +389,10 @@ class Shell(Asking):
         """Write the learner to one file, for :func:`driftline.load`; return where it is.
 
         The file has plain data only. The learner that is loaded goes on with the same bits. It has
-        the rounds of a run whose labels are still to come, with these labels.
+        the rounds of a run whose labels are still to come, with these labels. Of a model of another
+        library it has the name, and :func:`driftline.load` takes that model again.
         """
-        return archive.write(path, *self.to_saved())
+        return archive.write(path, *self.to_saved(), models=True)
 
     def to_saved(self) -> Saved:
         """Return parts and state as plain data and arrays."""

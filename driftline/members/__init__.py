@@ -1,8 +1,9 @@
-"""Members that make no gradient steps: counts, tables, neighbours, trees, models of River.
+"""Members that make no gradient steps: counts, tables, neighbours, trees, models of others.
 
 No theorem bounds them alone. A committee of them is still bounded, by the loss of its best members.
 """
 
+from driftline.members.column import Column as Column
 from driftline.members.forest import Forest as Forest
 from driftline.members.naive_bayes import NaiveBayes as NaiveBayes
 from driftline.members.neighbours import Neighbours as Neighbours

@@ -19,7 +19,10 @@ from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Saved
 
-__all__ = ["ClassMember"]
+__all__ = ["EVEN", "ClassMember"]
+
+#: The share of chances that is given to all classes alike, where a model is sure of one.
+EVEN = 1e-3
 
 
 class ClassMember(Member):

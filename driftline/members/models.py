@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import refuse
+from driftline.state.loading import learner_from
+from driftline.typing import Json, Saved
 
 __all__ = ["Absent", "Given", "asked", "check_model", "copied", "row_of"]
 
@@ -38,7 +40,11 @@ class Given:
 
     def __init__(self, model: Any, classes: Sequence[Any], sign: bool = False):
         self.model, self.sign = model, sign
-        self.codes = {label: code for code, label in enumerate(classes)}
+        names = [own.item() if isinstance(own, np.generic) else own for own in classes]
+        for own in names:
+            if not isinstance(own, str | int | float):
+                raise InputError(f"classes= are texts, numbers or booleans, not {own!r:.80}")
+        self.codes = {label: code for code, label in enumerate(names)}
         #: Whether it learns; an estimator predicts many rows at once.
         self.learns = hasattr(model, "learn_row")
         self.many = not self.learns and hasattr(model, "predict")
@@ -61,6 +67,23 @@ class Given:
         if self.learns:
             names = list(self.codes)
             self.model.learn_row(np.array(list(x.values())), names[int(y)])
+
+    def to_saved(self) -> Saved:
+        """Return all as plain data and arrays, but for a model that is no learner."""
+        about: Json = {"classes": list(self.codes), "sign": self.sign}
+        if not self.learns:
+            return about | {"model": self.model}, {}
+        learner, arrays = self.model.to_saved()
+        return about | {"learner": learner}, arrays
+
+    @classmethod
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the object from what :meth:`to_saved` returned."""
+        inside = "learner" in about
+        model = learner_from(about["learner"], arrays) if inside else about.get("model")
+        if not (inside or callable(model) or hasattr(model, "predict")):
+            raise InputError(f"expected a fitted estimator or a function, not {model!r:.80}")
+        return cls(model, about["classes"], about["sign"] is True)
 
 
 def row_of(rows: Any, t: int) -> dict[int, float]:

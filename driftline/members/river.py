@@ -9,7 +9,7 @@ The class of highest score is predicted, and the recorded loss is :math:`-s_y`. 
 dictionaries from the number of a feature to its value; of sparse rows, those that are there.
 
 A model is code with a state that only its library knows. So it lives in memory: it is copied by
-``copy.deepcopy``, and never written to a file.
+``copy.deepcopy``, and a file has its name alone. A learner of this library is in the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from driftline.features import Map, Raw
 from driftline.inputs import Rows
 from driftline.kernels import program as at
 from driftline.learner import Learner, Member, check_longer
-from driftline.members.classes import ClassMember
+from driftline.members.classes import EVEN, ClassMember
 from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
 from driftline.state import State
@@ -36,9 +36,6 @@ from driftline.typing import CheckedLabels, Json, Label
 
 __all__ = ["River", "member_of"]
 
-#: The share of chances that is given to all classes alike.
-EVEN = 1e-3
-
 
 class River(ClassMember):
     """A classifier of River as a member: it learns by ``learn_one`` and is asked for chances.
@@ -47,7 +44,9 @@ class River(ClassMember):
     ``predict_one(x)``, which must change nothing. Classes are whole numbers, and signs False and
     True. The model itself is left alone: a copy of it learns.
 
-    A learner with such a member can be copied, restored and certified in memory, but not saved.
+    A learner with such a member can be copied, restored and certified in memory. Its file has the
+    name of the model, and ``dl.load(path, model=...)`` takes the model again: ``member.model`` is
+    what has learned, and is to be saved by the means of its library.
 
     Parameters
     ----------
@@ -245,8 +244,20 @@ class River(ClassMember):
         with self._turn.lock:
             self._turn.check()
             mapper = self._resumed_mapper(state)
+            state = state.replaced(model=self._model_of(state.model))
             self._rollback(state)
             self.mapper = mapper
+
+    def _model_of(self, saved: Any) -> Any:
+        """Return the model of a state, if it can be one of this member."""
+        if not isinstance(saved, tuple):
+            check_model(saved)
+            return saved
+        made = Given.from_saved(*saved)
+        if len(made.codes) > self._classes or made.sign != self._sign:
+            known = list(made.codes)
+            raise InputError(f"the model knows {known!r:.80}, and not the labels of {self.task!r}")
+        return made
 
     def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
         task, state = self.task, self.state

@@ -10,4 +10,5 @@ from driftline.reports.report_data import WEIGHTED as WEIGHTED
 from driftline.reports.report_data import ReportData as ReportData
 from driftline.reports.time_axis import TimeAxis as TimeAxis
 from driftline.reports.verdict import alarms_in_words as alarms_in_words
+from driftline.reports.verdict import champion_in_words as champion_in_words
 from driftline.reports.verdict import verdict as verdict

@@ -66,6 +66,7 @@ def write_report(
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
         parts += [keys_section(data.keys, _of(data, told)) for data in told]
+        parts += [_guarded(data, _of(data, told)) for data in told]
         parts += [_sets(data, _of(data, told)) for data in told]
         parts += [inputs_section(data.inputs, _of(data, told)) for data in told]
         parts += [_inside(data, len(told) > 1) for data in told]
@@ -169,6 +170,21 @@ def _sets(data: ReportData, of: str) -> str:
     mean, every = data.set_sizes.sum() / data.rounds, data.covered.sum() / data.rounds
     said = f"{every:.2%} of all sets have the label, {mean:.2f} labels a set."
     return f"<h2>Sets of labels{escape(of)}</h2>{charts}<p class=soft>{said}</p>"
+
+
+def _guarded(data: ReportData, of: str) -> str:
+    """Return the account of a guard over time; nothing without a champion."""
+    if data.account is None:
+        return ""
+    ends, budget = np.array([0.0, data.rounds]), data.budget
+    lines = [
+        Line("account and reserves", data.ends, data.account, 0),
+        Line("up to which your model predicts", ends, np.full(2, budget), 1, True),
+        Line("up to which averaged probabilities do", ends, np.full(2, 2.0 * budget), 2, True),
+    ]
+    chart = line_chart("The account", lines, y_name="mistakes", times=data.times)
+    text = data.guarded[0].upper() + data.guarded[1:]
+    return f"<h2>Your model{escape(of)}</h2>{chart}<p class=soft>{escape(text)}.</p>"
 
 
 def _times(told: list[ReportData]) -> TimeAxis | None:

@@ -50,7 +50,9 @@ class ReportData:
     share that is wanted, and ``set_sizes`` are the sizes of all sets of a block together; None
     without sets. ``delay_cost`` is what late labels have added to the bound of the best member, or
     to each bound of a single learner; negative where older weights were the better ones. ``keys``
-    are those that have a learner each, None without keys.
+    are those that have a learner each, None without keys. ``account`` has the mean of a guard's
+    account over blocks, None without a champion, ``budget`` what it may be before the champion is
+    refused, and ``guarded`` is a sentence on what champion and guard have paid.
     """
 
     name: str
@@ -83,6 +85,9 @@ class ReportData:
     goal: float = 0.0
     delay_cost: float = 0.0
     keys: KeyTable | None = None
+    account: np.ndarray | None = None
+    budget: float = 0.0
+    guarded: str = ""
 
     def __post_init__(self) -> None:
         """Count rounds, if there are no sample weights."""

@@ -7,8 +7,9 @@ from html import escape
 
 from driftline.reports.chart import number
 from driftline.reports.report_data import ReportData
+from driftline.typing import Json
 
-__all__ = ["alarms_in_words", "delay_in_words", "said", "verdict"]
+__all__ = ["alarms_in_words", "champion_in_words", "delay_in_words", "said", "verdict"]
 
 #: Up to this many runs of a section are put in words; more are a table.
 MOST_SAID = 4
@@ -18,6 +19,7 @@ def verdict(data: ReportData) -> str:
     """Return one sentence on a run: its loss, those of the baselines, and its bound."""
     others = {k: float(v.sum()) for k, v in data.columns.items() if k != "loss"}
     better = [name for name, total in others.items() if total <= data.total]
+    better = better if data.account is None else []  # a champion is followed, and not to be beaten
     paid = f"{number(data.total)} {data.unit} in {number(data.rounds)} rounds"
     text = f"The baseline {better[0]!r} was not beaten. " if better and data.baselines else ""
     text += f"{data.name}: {paid} ({100 * data.share:.3g}%)"
@@ -65,6 +67,28 @@ def said(told: list[ReportData]) -> str:
     )
     head = f"<tr><th>run</th><th>{escape(told[0].unit)}</th><th>share</th></tr>"
     return f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
+
+
+def champion_in_words(told: Json, unit: str) -> str:
+    r"""Say what a champion, its guard and averaged probabilities have paid.
+
+    >>> acted = {"rows": 80, "stretches": 3, "first": 4980, "last": 9000}
+    >>> loss = {"champion": 1204.0, "guarded": 611.0, "averaged": 598.0}
+    >>> told = champion_in_words({"loss": loss, "silent": 0, "acted": acted}, "mistakes")
+    >>> print(told.replace("; ", "\n"))
+    your model 1,204 mistakes, guarded 611, averaged with Driftline 598
+    the guard acted in 3 stretches, first at row 4,980
+    """
+    loss, acted = told["loss"], told["acted"]
+    paid = {name: f"{own:,.0f}" if own == int(own) else f"{own:,.1f}" for name, own in loss.items()}
+    made = f"your model {paid['champion']} {unit}, guarded {paid['guarded']}"
+    made += f", averaged with Driftline {paid['averaged']}"
+    made += f" ({told['silent']:,} rows without its prediction)" if told["silent"] else ""
+    if acted is None:
+        return f"{made}; the guard never acted"
+    count = acted["stretches"]
+    stretches = "1 stretch" if count == 1 else f"{count:,} stretches"
+    return f"{made}; the guard acted in {stretches}, first at row {acted['first']:,}"
 
 
 def alarms_in_words(alarms: Sequence[int], times: Sequence[str] = (), most: int = 5) -> str:

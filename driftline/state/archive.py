@@ -12,8 +12,9 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,15 @@ from driftline.errors import InputError
 from driftline.typing import Json, Saved
 from driftline.version import __version__
 
-__all__ = ["Writer", "packed", "read", "refuse", "unpacked", "write"]
+__all__ = ["Writer", "filled", "named", "packed", "read", "refuse", "unpacked", "write"]
 
 #: The version of the format. Files of others are refused.
 FORMAT = 2
 
 ABOUT = "about.json"
+
+#: The key of the name of a model that a file is without.
+ABSENT = "absent model"
 
 #: How long the digest at the end of a file is.
 SEAL = 64
@@ -35,18 +39,23 @@ DTYPES = ("float64", "float32", "int64", "bool")
 NAME = re.compile(r"[a-z0-9_][a-z0-9_.]{0,99}\.npy")
 
 
-def write(path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Path:
-    """Write a file, in whole or not at all; when this returns, it is on the disk."""
-    return files.replace(path, packed(about, arrays))
+def write(
+    path: str | Path, about: Json, arrays: dict[str, np.ndarray], models: bool = False
+) -> Path:
+    """Write a file, in whole or not at all; when this returns, it is on the disk.
+
+    With ``models`` it has the names of models of other libraries, which :func:`filled` wants again.
+    """
+    return files.replace(path, packed(about, arrays, models))
 
 
-def packed(about: Json, arrays: dict[str, np.ndarray]) -> bytes:
+def packed(about: Json, arrays: dict[str, np.ndarray], models: bool = False) -> bytes:
     """Return the bytes of a file; equal content has equal bytes, whenever it is written."""
     made = io.BytesIO()
     writer = Writer(made.write)
     for name, array in arrays.items():
         writer.add(name, array)
-    writer.finish(about)
+    writer.finish(about, named if models else refuse)
     return made.getvalue()
 
 
@@ -62,10 +71,10 @@ class Writer:
         with self._archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as content:
             np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
 
-    def finish(self, about: Json) -> None:
+    def finish(self, about: Json, default: Callable[[object], object] | None = None) -> None:
         """Write the text about the arrays, and the seal."""
         content = {"format": FORMAT, "driftline": __version__, **about}
-        text = json.dumps(content, default=refuse)
+        text = json.dumps(content, default=refuse if default is None else default)
         self._archive.writestr(_entry(ABOUT), text)
         self._archive.close()
         self._out.seal()
@@ -79,10 +88,60 @@ class Writer:
 def refuse(value: object) -> None:
     """Raise for what is no plain data, such as a model of another library."""
     raise InputError(
-        f"{type(value).__name__} is no plain data, and is not written to a file: a learner with a "
-        "model of another library lives in memory, where it can be copied; a trace of it can be "
-        "saved if it was run with audit=False"
+        f"{type(value).__name__} is no plain data, and is not written to a file: a model of "
+        "another library lives in memory, where it can be copied; the file of a learner has its "
+        "name, and a trace can be saved if it was run with audit=False"
     )
+
+
+def named(value: object) -> Json:
+    """Return what a file has of a model of another library: its name."""
+    if not (callable(value) or hasattr(value, "predict") or hasattr(value, "learn_one")):
+        refuse(value)
+    return {ABSENT: type(value).__name__}
+
+
+def filled(about: Any, name: str | Path, model: Any) -> Any:
+    """Return plain data with a model in place of its name; a list of models, if it has several."""
+    names = _absent(about)
+    if not names:
+        if model is not None:
+            raise InputError(f"{name} has all its models inside: leave model= out")
+        return about
+    if model is None:
+        if len(names) > 1:
+            raise InputError(
+                f"{name} was saved without its models, {', '.join(names)}, which are code of "
+                "others: pass them again in this order, as in dl.load(path, model=[...])"
+            )
+        raise InputError(
+            f"{name} was saved without its model, a {names[0]}, which is code of others: pass it "
+            "again, as in dl.load(path, model=...)"
+        )
+    models = list(model) if len(names) > 1 and isinstance(model, (list, tuple)) else [model]
+    if len(models) != len(names):
+        raise InputError(
+            f"{name} was saved without {len(names)} models, {', '.join(names)}: expected a list of "
+            f"these as model=, but got {len(models)}"
+        )
+    return _filled(about, iter(models))
+
+
+def _absent(about: Any) -> list[str]:
+    """Return the names of models that plain data is without, in their order."""
+    if isinstance(about, dict):
+        if about.keys() == {ABSENT}:
+            return [str(about[ABSENT])]
+        about = list(about.values())
+    return [name for one in about for name in _absent(one)] if isinstance(about, list) else []
+
+
+def _filled(about: Any, models: Iterator[Any]) -> Any:
+    if isinstance(about, dict):
+        if about.keys() == {ABSENT}:
+            return next(models)
+        return {key: _filled(value, models) for key, value in about.items()}
+    return [_filled(one, models) for one in about] if isinstance(about, list) else about
 
 
 class _Sealing:

@@ -19,6 +19,7 @@ __all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_ki
 #: The classes that a file may hold, and their packages, which are imported when needed.
 KINDS = {
     "OGD": "learner",
+    "Column": "members",
     "Forest": "members",
     "NaiveBayes": "members",
     "Neighbours": "members",
@@ -44,12 +45,15 @@ MEMBERS = ("learner", "members")
 SINGLE = (*MEMBERS, "bandit")
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, *, model: Any = None) -> Any:
     """Return the learner, the committee, the estimator or the model of a table in a file.
 
     It goes on with the same bits as one that never stopped. Parts are found by their registered
     names: modules that define your own parts must be imported before. No code is read from the
     file, and a file that is damaged, edited or of another format is refused.
+
+    A file has the name of a model of another library, and not the model: that is to be passed again
+    as ``model``, a list of them where there are several.
 
     >>> import tempfile
     >>> import driftline as dl
@@ -63,6 +67,10 @@ def load(path: str | Path) -> Any:
     True
     """
     about, arrays = archive.read(path_of(path))
+    try:
+        about = archive.filled(about, path, model)
+    except RecursionError as error:
+        raise InputError(f"{path} is damaged or was edited: {error}") from error
     if "table" in about:  # of the command line: it knows columns by name
         return import_module("driftline.app.runs").TableModel.from_saved(path, about, arrays)
     return loaded(path, about, arrays)

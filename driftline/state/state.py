@@ -42,7 +42,8 @@ class State:
     ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 
     ``model`` is a model of another library, None where there is none. It is never changed: learners
-    go on from copies. It is no plain data, so that a state with one is kept in memory alone.
+    go on from copies. What can say itself as plain data and arrays does, and is that after loading;
+    all else is kept in memory, and files have its name (:func:`driftline.state.archive.named`).
 
     Rate and detector have memories of their own.
     """
@@ -111,6 +112,11 @@ class State:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
+        if hasattr(self.model, "to_saved"):
+            fields["model"] = self.model.to_saved()
+        if isinstance(fields["model"], tuple):
+            fields["model"], own = fields["model"]
+            arrays |= {f"model.{key}": array for key, array in own.items()}
         for name, nothing in (("model", None), ("identity", "")):
             if fields[name] is nothing or fields[name] == nothing:
                 del fields[name]
@@ -134,8 +140,8 @@ class State:
         if unknown := set(made) - set(CHECKS):
             raise InputError(f"a state has no field {min(unknown)!r}")
         made |= {name: arrays[name] for name in ARRAYS if name in arrays}
-        for name in SAVED:
-            if name in made:
+        for name in (*SAVED, "model"):
+            if isinstance(made.get(name), Mapping) or (name in made and name in SAVED):
                 start = f"{name}."
                 own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
                 made[name] = (made[name], own)
@@ -214,5 +220,7 @@ CHECKS = {
     "restarted": lambda value: type(value) is bool,
     "map": lambda value: value is None or isinstance(value, Mapping),
     "late": lambda value: value is None or isinstance(value, Mapping),
-    "model": lambda value: value is None or callable(getattr(value, "learn_one", None)),
+    "model": lambda value: (
+        value is None or isinstance(value, tuple) or callable(getattr(value, "learn_one", None))
+    ),
 }

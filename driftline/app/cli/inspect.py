@@ -122,6 +122,8 @@ def _table_model(file: Path) -> Json:
         found["columns"] = shown
         found["features"] = columns.width
         found["missing"] = columns.missing
+    if encoder.champion is not None:
+        found["champion"] = encoder.champion
     if encoder.ignored:
         found["left out"] = encoder.ignored
     if isinstance(made, KeyedModel):

@@ -420,5 +420,5 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
     plain = ("task", "query", "missing", "decimal", "unlabelled", "time", "weight", "balance")
     rest = {name: options[name] for name in (*plain, "abstain", "delay_column")}
-    rest["key"] = options.get("key")
+    rest |= {name: options.get(name) for name in ("key", "champion")}
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

@@ -60,6 +60,7 @@ Examples:
   driftline run emotions.arff --label 'amazed-*,happy-*'
   driftline run sensors.csv --follow
   driftline run events.csv --label left --key customer
+  driftline run scored.csv --label left --champion predicted
   driftline run tomorrow.csv --resume results/run/weather/model.driftline
 """,
 )
@@ -85,6 +86,13 @@ Examples:
     type=click.Choice(["shared", "zero"]),
     help="How a key begins: as a learner over all keys is by then, the default where its learner "
     "can, or at zero.",
+)
+@click.option(
+    "--champion",
+    metavar="NAME",
+    help="The column that has a model's predictions, by the names of labels, and is empty where it "
+    "made none: they are followed while they are good, and guarded. For classes, with auto, fast "
+    "and best; it is no input.",
 )
 @click.option(
     "--resume", type=MODEL, help="Go on learning from this model; columns are found by name."
@@ -151,7 +159,7 @@ def run(file: Path | None, **options: Any) -> None:
     the file is not the end of the run: rows are learned from as they are appended.
     """
     if options["resume"] is not None:
-        refuse_fixed(("learner", "seed", "sets", "key", "start"))
+        refuse_fixed(("learner", "seed", "sets", "key", "start", "champion"))
     if options["example"] or file is None:
         file = _example(file, options)
     with with_command(file, options):
@@ -446,7 +454,13 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     from driftline.app.runs.guarantee import guarantee_of
     from driftline.app.runs.input_changes import changed_inputs
     from driftline.app.runs.keyed_model import KeyedModel
-    from driftline.reports import alarms_in_words, inputs_in_words, keys_in_words
+    from driftline.reports import (
+        WEIGHTED,
+        alarms_in_words,
+        champion_in_words,
+        inputs_in_words,
+        keys_in_words,
+    )
 
     source, run, outputs, notes = started
     if run.audit_buffer is not None and not run.rounds:
@@ -469,6 +483,10 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         return
     screen = console_of()
     lines = beaten_lines(run) + score_lines(run) + set_lines(run)
+    if (champion := summary["champion"]) is not None and run.rounds:
+        codec = run.model.encoder.labels
+        unit = WEIGHTED if run.model.weighs else codec.unit
+        lines.insert(0, champion_in_words(champion, unit))
     width = screen.width if screen.is_terminal else None
     if isinstance(run.model, KeyedModel):
         told = keys_in_words(run.model.table())

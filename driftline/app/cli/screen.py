@@ -219,7 +219,7 @@ def _bound_lines(made: Guarantee) -> list[str]:
     if round(made.delay_cost, 1) > 0.0:
         lines.append(" " * 15 + f"{short(made.delay_cost)} of it since labels came late")
     if made.acted:
-        lines.append(" " * 15 + f"they have predicted {made.acted:,} rows themselves")
+        lines.append(" " * 15 + f"the guard acted in {made.acted:,} rows")
     if made.vacuous:
         lines.append(" " * 15 + f"which is vacuous: {made.guess} promises as much")
     return lines

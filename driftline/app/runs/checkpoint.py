@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.app.runs.champion import Acts
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.inputs import Input
 from driftline.app.runs.journal import Journal
@@ -119,6 +120,7 @@ class Checkpoint:
             "held": [list(line) for line in self.held],
             "arrivals": self.arrivals,
             "set_totals": self.run.set_totals.tolist(),
+            "acts": self.run.acts.to_saved(),
         }
         arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
         arrays |= {f"{SAMPLE}{name}": array for name, array in rows.items()}
@@ -163,6 +165,7 @@ class Checkpoint:
         run.sample.resume(about["sample"], **rows)
         waiting = {k.removeprefix(LATE): a for k, a in arrays.items() if k.startswith(LATE)}
         run.late = LateRounds.from_saved(about["late"], waiting, model.waits)
+        run.acts = Acts.from_saved(about["acts"])
         run.set_totals = np.array([float(n) for n in about["set_totals"]])
         held = [[str(cell) for cell in line] for line in about["held"]]
         if len(held) != run.late.waiting:

@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.app.runs.baselines import baselines_of
+from driftline.app.runs.champion import ACCOUNT, OTHERS, beside_of
 from driftline.app.runs.late_rounds import Told
 from driftline.app.runs.model import Model, Played
 from driftline.app.tables import Encoder
@@ -62,7 +63,8 @@ class CommitteeModel(Model):
         cls, name: str, encoder: Encoder, seed: int | None = 0, coverage: float | None = None
     ) -> CommitteeModel:
         """Return a new model, by the name of its learner; with sets that have this coverage."""
-        made = cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+        column = encoder.champion is not None
+        made = cls(named(name, encoder.labels.task, seed=seed, column=column), encoder, name)
         if coverage is not None:
             check_task(encoder.labels.task)
             made.sets = Adaptive(coverage).level()
@@ -91,7 +93,13 @@ class CommitteeModel(Model):
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the journal for every member."""
-        return [f"{what}.{j}" for what in PER_MEMBER for j in range(len(self.learner.members))]
+        made = [f"{what}.{j}" for what in PER_MEMBER for j in range(len(self.learner.members))]
+        return [*made, ACCOUNT] if self.others else made
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The champion and the average beside it, if there is a champion."""
+        return () if self.encoder.champion is None else OTHERS
 
     def describe(self) -> str:
         """Say which committee it is, and which theorem applies."""
@@ -138,7 +146,15 @@ class CommitteeModel(Model):
         self._count(trace.target_loss, trace.member_risk, weights)
         self.predicted += len(trace)
         made = trace.prediction, trace.target_loss, trace.sample_weight, _columns(trace)
-        return Played(*made, trace=trace, probabilities=chances, known=_counts(known))
+        played = Played(*made, trace=trace, probabilities=chances, known=_counts(known))
+        if not self.others:
+            return played
+        assert trace.account is not None
+        columns = played.columns | {ACCOUNT: trace.account}
+        beside = beside_of(self.task, inputs, labels, trace)
+        return played._replace(
+            columns=columns, others=beside.losses, refused=beside.refused, silent=beside.silent
+        )
 
     def learn_late(
         self,
@@ -161,6 +177,9 @@ class CommitteeModel(Model):
         self.predicted += int(late.asked.sum())
         asked, events = late.ask_events, trace.probabilities
         chances = _of_known(None if events is None else events[asked], known)
+        beside: Any = (None, None, None)
+        if self.others:
+            beside = beside_of(self.task, inputs, labels, trace, asked)
         return Played(
             np.asarray(trace.prediction)[asked],
             trace.target_loss[asked],
@@ -169,6 +188,9 @@ class CommitteeModel(Model):
             late=late,
             probabilities=chances,
             known=_counts(known),
+            others=beside[0],
+            refused=beside[1],
+            silent=beside[2],
         )
 
     def _known(self, inputs: Inputs, labels: Labels) -> Known | None:

@@ -23,7 +23,8 @@ class Told(NamedTuple):
     ``losses`` are those of the learner and of the baselines, ``risks``, ``shares``, ``eta`` and
     ``restarts`` have a column for every member; ``ticks`` are the places, among the rounds that
     were predicted meanwhile, of those with which labels came. ``sets`` say whether the label was in
-    its set, and how large that was; nothing without sets.
+    its set, and how large that was; nothing without sets. ``account`` is that of a guard with each
+    label, None where there is none.
     """
 
     losses: np.ndarray
@@ -36,6 +37,7 @@ class Told(NamedTuple):
     predictions: np.ndarray
     ticks: np.ndarray
     sets: np.ndarray
+    account: np.ndarray | None = None
 
 
 class LateRounds:
@@ -64,10 +66,12 @@ class LateRounds:
         labels: np.ndarray,
         baselines: Baselines,
         sets: np.ndarray,
+        others: np.ndarray | None = None,
     ) -> Told:
         """Add rounds by the trace of their events, and labels; return those whose labels came.
 
-        ``sets`` has a row for each: whether the label is in its set, and how large that is.
+        ``sets`` has a row for each: whether the label is in its set, and how large that is. And so
+        have ``others``: what other learners have paid, times the weight of the round.
         """
         asked, told = late.ask_events, np.flatnonzero(~late.asked)
         weights, losses = late.sample_weight[late.carried :], trace.target_loss[asked]
@@ -76,7 +80,9 @@ class LateRounds:
         places, left, members = late.rounds[told], late.left, len(trace.members)
         counted = np.cumsum(~late.asked)[asked]
         beside = baselines.late_losses(labels[places], labels[late.carried :], counted)
-        own = [losses, *(beside * weights[:, np.newaxis]).T, weights]
+        beside = beside * weights[:, np.newaxis]
+        beside = beside if others is None else np.hstack([beside, others])
+        own = [losses, *beside.T, weights]
         known = np.column_stack([*own, trace.member_risk[asked], trace.weights[asked], sets])
         made = np.asarray(trace.prediction)[asked]
         if self.known is not None and len(self.known):
@@ -95,6 +101,7 @@ class LateRounds:
             made[places],
             np.cumsum(late.asked)[told] - 1,
             given[:, first + 2 * members :],
+            None if trace.account is None else trace.account[told],
         )
 
     def to_saved(self) -> tuple[Json | None, dict[str, np.ndarray]]:

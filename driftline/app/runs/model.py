@@ -32,7 +32,8 @@ class Played(NamedTuple):
     that of a committee, of all events where labels come late, and ``late`` says which these are.
     ``probabilities`` are those of every label before each row, None if nobody asked for them;
     ``known`` says how many labels were known before it, None for all; and ``sets`` which labels are
-    in its set, None without sets.
+    in its set, None without sets. ``refused`` and ``silent`` say where a guard has refused what a
+    champion said, and where that said nothing; None without a champion.
     """
 
     prediction: CheckedLabels
@@ -45,6 +46,8 @@ class Played(NamedTuple):
     probabilities: np.ndarray | None = None
     known: np.ndarray | None = None
     sets: np.ndarray | None = None
+    refused: np.ndarray | None = None
+    silent: np.ndarray | None = None
 
 
 class Model(ABC):

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.champion import ACCOUNT, Acts
 from driftline.app.runs.committee_model import PER_MEMBER, CommitteeModel
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
@@ -86,6 +87,8 @@ class Run:
         self.late = LateRounds()
         #: Of rounds with sets: how many have the label in it, and how many labels all have.
         self.set_totals = np.zeros(2)
+        #: Where the guard of a champion has refused what this said.
+        self.acts = Acts()
 
     def next(self) -> Run:
         """Return a run that goes on with model and journal, and has a score of its own."""
@@ -123,6 +126,7 @@ class Run:
         )
         self.model.remember(rounds.memory)
         weights = played.weights
+        self._note_acts(played)
         rounds, sets = rounds._replace(weights=weights), self._sets(played, rounds)
         self.seconds += time.perf_counter() - start
         beside = self.model.beside(rounds.labels, weights, rounds.keys)
@@ -165,7 +169,8 @@ class Run:
         self.seconds += time.perf_counter() - start
         own = _set_columns(sets, rounds.labels)
         labels = np.asarray(rounds.labels)
-        told = self.late.add(trace, late, labels, self.model.baselines, own)
+        self._note_acts(played)
+        told = self.late.add(trace, late, labels, self.model.baselines, own, played.others)
         self.set_totals += told.sets.sum(axis=0) if sets is not None else 0.0
         model.count_late(told)
         if self.audit_buffer is not None:
@@ -188,6 +193,12 @@ class Run:
         self.rows += rounds.rows
         return played._replace(sets=sets)
 
+    def _note_acts(self, played: Played) -> None:
+        """Note where a champion was refused, by the numbers of rows in the predictions."""
+        if played.refused is not None and played.silent is not None:
+            first = self.model.predicted + 1 - len(played.refused)
+            self.acts.add(played.refused, played.silent, first)
+
     def _count(self, labels: Labels, predictions: np.ndarray) -> None:
         """Count what was predicted for which labels, and rounds without an answer."""
         self.counts.add(labels, predictions)
@@ -200,6 +211,7 @@ class Run:
         members = zip(PER_MEMBER, (told.risks, told.shares, told.eta, told.restarts), strict=True)
         columns |= {f"{what}.{j}": own for what, made in members for j, own in enumerate(made.T)}
         columns |= dict(zip(SETS, told.sets.T, strict=False))
+        columns |= {ACCOUNT: told.account} if ACCOUNT in self._names else {}
         return columns | ({WEIGHT: told.weights} if self.model.weighs else {})
 
     def _sets(self, played: Played, rounds: Rounds) -> np.ndarray | None:
@@ -216,8 +228,8 @@ class Run:
         else:
             rows = inputs[places]
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
-        columns = self.model.encoder.columns
-        return rows if isinstance(columns, int) else columns.cells(rows)
+        columns, aside = self.model.encoder.columns, self.model.encoder.champion is not None
+        return rows if isinstance(columns, int) else columns.cells(rows[:, aside:])
 
     @property
     def share(self) -> float:
@@ -255,6 +267,8 @@ class Run:
         """The baseline that has a mean loss as small as the learner's, empty if there is none."""
         scores = self.scores
         own = scores.pop("learner")
+        if self.model.encoder.champion is not None:  # which is followed, and not to be beaten
+            scores = {name: scores[name] for name in self.model.baselines.names}
         best = min(scores, key=lambda name: scores[name])
         return best if self.rounds and scores[best] <= own else ""
 
@@ -285,6 +299,7 @@ class Run:
             "times": self._times(),
             "far_outside": self.model.far_outside,
             "sets": self.set_summary(),
+            "champion": self.champion_summary(),
             "key": self.model.encoder.key,
             "keys": self._keys(),
         }
@@ -304,6 +319,20 @@ class Run:
             return None
         covered, size = (self.set_totals / max(1, self.rounds)).tolist()
         return {"goal": self.model.sets.part.coverage, "coverage": covered, "mean_size": size}
+
+    def champion_summary(self) -> Json | None:
+        """Return what a champion, its guard and the average have paid; None without a champion.
+
+        Rows are numbered as predictions are.
+        """
+        column, acts, totals = self.model.encoder.champion, self.acts, self.totals.tolist()
+        if column is None:
+            return None
+        paid = dict(zip(("champion", "averaged"), totals[-len(self.model.others) :], strict=True))
+        made = {"column": column, "loss": {"guarded": totals[0], **paid}}
+        names = ("rows", "stretches", "first", "last")
+        told: Json = {name: getattr(acts, name) or None for name in names}
+        return made | {"silent": acts.silent, "acted": told if acts.rows else None}
 
     def _times(self) -> Json | None:
         """Return when the first round was, the last one, and alarms; None if there are no times."""

@@ -51,6 +51,7 @@ class TableModel:
 
     Where a column says whose a row is (``key``), every key has a learner of its own: rows are
     predicted and learned from with their keys, and tickets, probabilities and sets are for others.
+    Where a column has a model's predictions (``champion``), a row may do without it.
 
     Threads may predict while one learns; those that learn or save wait for each other.
 
@@ -104,7 +105,8 @@ class TableModel:
             The share of rows whose label is to be in its :meth:`predict_set`; None for no sets.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
-            ``missing``, ``highest``, ``time``, ``weight``, ``balance``, ``abstain``, ``key``.
+            ``missing``, ``highest``, ``time``, ``weight``, ``balance``, ``abstain``, ``key``,
+            ``champion``.
         """
         given = GivenRows.of(rows, ())
         chosen = _options(label=label, **options)
@@ -168,7 +170,8 @@ class TableModel:
         encoder = self._model.encoder
         if isinstance(encoder.columns, int):
             return encoder.feature_names
-        more = [name for name in (encoder.query, encoder.key) if name is not None]
+        named = (encoder.query, encoder.key, encoder.champion)
+        more = [name for name in named if name is not None]
         return [*encoder.columns.names, *more]
 
     @property
@@ -383,7 +386,8 @@ class TableModel:
         """
         encoder, learner = self._model.encoder, self._one.learner
         more = classes if classes is not None and classes > learner.task.dim else None
-        return learner.state_bytes(encoder.features, classes=more, sparse=encoder.sparse)
+        features = encoder.features + (encoder.champion is not None)
+        return learner.state_bytes(features, classes=more, sparse=encoder.sparse)
 
     # -- labels that come late
 
@@ -755,7 +759,8 @@ def _options(**given: Any) -> Options:
         if not isinstance(texts, Iterable) or (name == "levels" and texts is not given[name]):
             raise InputError(f"{name} must be a list of texts, not {given[name]!r:.80}")
         given[name] = [text_of(text) for text in texts]
-    for name in {"query", "task", "missing", "decimal", "time", "weight", "key"} & given.keys():
+    texts = {"query", "task", "missing", "decimal", "time", "weight", "key", "champion"}
+    for name in texts & given.keys():
         if not isinstance(given[name], str | None):
             raise InputError(f"{name} must be a text, not {given[name]!r:.80}")
     if given.get("task") not in (None, *CODECS):

@@ -7,12 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
+from driftline.app.runs.champion import ACCOUNT
 from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import SETS, WEIGHT, Run
 from driftline.explanation import Explanation, explain, share_of_kinds
 from driftline.learner import gives_probabilities
-from driftline.reports import WEIGHTED, ChangedInput, ReportData, TimeAxis
+from driftline.reports import (
+    WEIGHTED,
+    ChangedInput,
+    ReportData,
+    TimeAxis,
+    champion_in_words,
+)
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
@@ -59,6 +66,9 @@ def report_data_of(
     if run.model.sets is not None:
         data.covered, data.set_sizes = (journal.sums(name) for name in SETS)
         data.goal = run.model.sets.part.coverage
+    if summary["champion"] is not None:
+        data.account, data.budget = journal.means(ACCOUNT), run.model.learner.guard.budget
+        data.guarded = champion_in_words(summary["champion"], data.unit)
     if len(members) == 1:
         data.means = {"eta": journal.means("eta.0")}
         data.expected = journal.sums("risk.0") if data.random else None

@@ -69,7 +69,8 @@ class ModelBody(Struct, forbid_unknown_fields=True):
     """A new model: columns and label by name, or rows to guess them from.
 
     ``columns`` says of every column what it holds: ``number``, ``flag``, ``amount``, or a list of
-    the texts that have a weight of their own.
+    the texts that have a weight of their own. A ``guarded`` model follows what a model of the
+    client's predicts, which rows have as ``given``, the name of a label, while that is good.
     """
 
     name: Name
@@ -80,6 +81,7 @@ class ModelBody(Struct, forbid_unknown_fields=True):
     learner: str = "auto"
     seed: Annotated[int, Meta(ge=0, lt=2**31)] = 0
     coverage: float | None = None
+    guarded: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
 

@@ -22,6 +22,9 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 KINDS = ("number", "flag", "amount")
 
+#: What rows of guarded models call the prediction that is guarded.
+GIVEN = "given"
+
 
 def checked_name(name: str) -> str:
     """Return a name, if it can be one; it is never a path."""
@@ -38,14 +41,20 @@ def model_of(body: ModelBody) -> bytes:
     names = [body.label] if isinstance(body.label, str) else body.label
     seen = body.columns or {name for row in body.rows or () for name in row}
     check_columns(len(set(seen) - set(names)))
+    if body.guarded and GIVEN in {*names, *(body.columns or ())}:
+        raise InputError(f"{GIVEN!r} is the prediction that is guarded: expected another name")
     if many := [
         k for k, own in body.options.items() if isinstance(own, list) and len(own) > COLUMNS
     ]:
         raise InputError(f"{many[0]!r:.80} is a list of {COLUMNS:,} texts at most")
     if body.rows is not None:
-        if wrong := [name for name in body.options if name in {*given, "cls", "rows", "label"}]:
+        aside = {*given, "cls", "rows", "label", "champion"}
+        if wrong := [name for name in body.options if name in aside]:
             raise InputError(f"{wrong[0]} is no option: it stands beside the options")
-        model = TableModel.new(body.rows, body.label, **given, **body.options)
+        rows = body.rows
+        if body.guarded:
+            given, rows = given | {"champion": GIVEN}, [{GIVEN: None, **row} for row in rows]
+        model = TableModel.new(rows, body.label, **given, **body.options)
     else:
         encoder = _encoder(body)
         model = TableModel(CommitteeModel.new(body.learner, encoder, body.seed, body.coverage))
@@ -89,7 +98,9 @@ def _encoder(body: ModelBody) -> Encoder:
         codec = codec_from_config(config)
     except (KeyError, TypeError) as error:
         raise InputError(f"labels of {kind} need {error}") from error
-    return Encoder(Columns(columns, missing), codec)
+    if body.guarded and kind != "classes":
+        raise InputError(f"a guarded model is for classes, and the task is {kind}")
+    return Encoder(Columns(columns, missing), codec, champion=GIVEN if body.guarded else None)
 
 
 def _column(name: str, said: str | list[str]) -> Column:

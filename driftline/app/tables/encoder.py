@@ -76,6 +76,9 @@ class Encoder:
         The column that says after how many more rows the label of a row comes.
     key
         The column that says whose a row is, where every key has a learner of its own.
+    champion
+        The column of a model's predictions, by the names of labels: in the first value of an input
+        is the place of the label plus 1, or 0 where there is none that is known.
     """
 
     def __init__(
@@ -89,14 +92,16 @@ class Encoder:
         balanced: bool = False,
         delay: str | None = None,
         key: str | None = None,
+        champion: str | None = None,
     ):
         self.columns, self.labels, self.query = columns, labels, query
         self.ignored, self.time = list(ignored), time
         self.weight, self.balanced, self.delay, self.key = weight, balanced, delay, key
+        self.champion = champion
 
     @property
     def features(self) -> int:
-        """How many features an input has."""
+        """How many features an input has, without the champion's prediction."""
         return self.columns if isinstance(self.columns, int) else self.columns.width
 
     @property
@@ -106,10 +111,11 @@ class Encoder:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of all features, those of texts with their categories."""
+        """Names of all numbers of an input, those of texts with their categories."""
         if isinstance(self.columns, int):
             return [f"feature {j}" for j in range(self.columns)]
         made = [name for column in self.columns.columns for name in column.features]
+        made = made if self.champion is None else [self.champion, *made]
         return (
             made
             if len(set(made)) == len(made)
@@ -142,7 +148,7 @@ class Encoder:
         inputs = [] if isinstance(self.columns, int) else self.columns.names
         if labelled is None:
             labelled = all(name in have and name not in out for name in self.labels.names)
-        query = [name for name in (self.query, self.key) if name is not None]
+        query = [name for name in (self.query, self.key, self.champion) if name is not None]
         learned = [self.weight, self.delay] if labelled and learning else []
         more = [name for name in learned if name is not None]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query, *more]
@@ -188,6 +194,7 @@ class Encoder:
             "balanced": self.balanced,
             "delay": self.delay,
             "key": self.key,
+            "champion": self.champion,
         }
 
     @classmethod
@@ -197,10 +204,11 @@ class Encoder:
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
-        texts = (query, *(config[name] for name in ("time", "weight", "delay", "key")))
-        query, time, weight, delay, key = (None if name is None else str(name) for name in texts)
+        names = ("time", "weight", "delay", "key", "champion")
+        texts = (query, *(config[name] for name in names))
+        query, time, weight, *rest = (None if name is None else str(name) for name in texts)
         balanced = config["balanced"] is True
-        return cls(made, labels, query, ignored, time, weight, balanced, delay, key)
+        return cls(made, labels, query, ignored, time, weight, balanced, *rest)
 
 
 class Bound(NamedTuple):
@@ -225,12 +233,27 @@ class Bound(NamedTuple):
                 inputs: Inputs = _widened(piece, columns)
             else:
                 inputs = columns.encode(piece, self.positions, learning)
+            if self.encoder.champion is not None:
+                inputs = _beside(self._said(piece, made, known), inputs)
         except InputError:
             labels.forget(known)
             raise
         queries = None if query is None else piece.texts(self.positions[query])
         times = self._times(piece)
         return Batch(inputs, made, piece, queries, absent, times, weights, delays, keys)
+
+    def _said(self, piece: Piece, made: np.ndarray | None, known: int) -> np.ndarray:
+        """Return a champion's predictions plus 1; 0 for none, or a label unknown before the row."""
+        labels, name = self.encoder.labels, self.encoder.champion
+        assert name is not None
+        try:
+            codes = np.array([labels.place(text) for text in piece.texts(self.positions[name])])
+        except InputError as error:
+            raise piece.error(0, name, str(error)) from error
+        before = np.full(len(piece), known)
+        if made is not None and len(made):
+            before = np.maximum.accumulate(np.r_[known, made[:-1] + 1])
+        return np.where(codes < before, codes + 1.0, 0.0)
 
     def _keys(self, piece: Piece) -> list[str] | None:
         """Return whose rows these are; None without such a column."""
@@ -365,6 +388,15 @@ def _few(names: Sequence[str], sign: str = ", ") -> str:
     ('a, b', 'a,b,c,d,e,...')
     """
     return sign.join([*names[:5], *(["..."] if len(names) > 5 else [])])
+
+
+def _beside(first: np.ndarray, inputs: Inputs) -> Inputs:
+    """Return inputs with one more value, their first."""
+    if not hasattr(inputs, "indptr"):
+        return np.column_stack([first, inputs])
+    from scipy.sparse import csr_array, hstack
+
+    return csr_array(hstack([csr_array(first[:, np.newaxis]), inputs], format="csr"))
 
 
 def _widened(piece: Piece, width: int) -> csr_array:

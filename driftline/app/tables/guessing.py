@@ -36,14 +36,21 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     weight = [] if options.weight is None else _single(table, options, ignored, "weight")
     delay = [] if options.delay_column is None else _single(table, options, ignored, "delay_column")
     key = [] if options.key is None else _single(table, options, ignored, "key")
-    taken = {*ignored, *weight, *delay, *key, query}
+    if options.champion is not None and table.width is not None:
+        raise InputError(
+            f"--champion names a column, and {table.name} has index:value pairs: write the table "
+            "as CSV"
+        )
+    champion = [] if options.champion is None else _single(table, options, ignored, "champion")
+    taken = {*ignored, *weight, *delay, *key, *champion, query}
     free = [name for name in names if name not in taken]
     named = _named(table, options.label, "--label")
     labels = [name for name in named if name not in taken]
     if named and not labels:
         raise InputError(
             f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
-            "query, the time, the weight, the delay or the key: it can be one of these only"
+            "query, the time, the weight, the delay, the key or the champion: it can be one of "
+            "these only"
         )
     if not labels:
         if not free:
@@ -67,11 +74,13 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
             )
         ignored.append(query)
         query = None
-    more = (query, ignored, options.time, options.weight, options.balance, options.delay_column)
+    first = (query, ignored, options.time, options.weight, options.balance, options.delay_column)
     _refuse_weights(made, options)
     _refuse_key(made, options)
+    _refuse_champion(made, options)
+    more = (*first, options.key, options.champion)
     if table.width is not None:
-        return Encoder(table.width, made, *more, options.key), notes
+        return Encoder(table.width, made, *more), notes
     outcomes = set(labels)
     rest = [name for name in free if name not in outcomes]
     if not rest:
@@ -101,15 +110,15 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     sparse = table.sparse and all(column.kind == "number" for column in columns)
     inputs = Columns(columns, options.missing, options.decimal, sparse)
     notes.append(f"inputs: {len(columns)} columns, {inputs.width} features; task: {made.kind}")
-    return Encoder(inputs, made, *more, options.key), notes
+    return Encoder(inputs, made, *more), notes
 
 
 def _single(
     table: Table | GivenRows, options: Options, ignored: list[str], option: str
 ) -> list[str]:
-    """Return the column of times, weights, delays or keys, which is no input."""
+    """Return the column of times, weights, delays, keys or predictions, which is no input."""
     name, names = str(getattr(options, option)), table.columns
-    others = ("time", "weight", "delay_column", "key")
+    others = ("time", "weight", "delay_column", "key", "champion")
     said = option.replace("_", "-")
     if name not in names:
         raise InputError(
@@ -160,6 +169,20 @@ def _refuse_key(labels: LabelCodec, options: Options) -> None:
         )
     if options.delay_column is not None:
         raise InputError("--delay-column does not go with --key yet: leave one of them out")
+
+
+def _refuse_champion(labels: LabelCodec, options: Options) -> None:
+    """Refuse a column of predictions where these cannot be guarded."""
+    name = options.champion
+    if name is None:
+        return
+    if labels.kind != "classes":
+        raise InputError(
+            f"--champion is for classes, and the task is {labels.kind}: say --ignore {name} "
+            "instead to leave the column out"
+        )
+    if options.key is not None:
+        raise InputError("--champion does not go with --key yet: leave one of them out")
 
 
 def _unlabelled(

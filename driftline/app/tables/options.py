@@ -17,7 +17,8 @@ class Options:
     count by how rare their class has been so far. ``abstain`` is the cost of no answer, where a
     wrong one costs 1; None for an answer to every row. ``delay_column`` says after how many more
     rows a label comes, and is no input; ``key`` says whose a row is, and is no input either: every
-    key has a learner of its own.
+    key has a learner of its own. ``champion`` has a model's predictions, which are followed and
+    guarded, and is no input for others.
     """
 
     label: Sequence[str] = ()
@@ -36,3 +37,4 @@ class Options:
     abstain: float | None = None
     delay_column: str | None = None
     key: str | None = None
+    champion: str | None = None

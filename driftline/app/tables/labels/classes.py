@@ -99,6 +99,10 @@ class ClassCodec(LabelCodec):
         code = self._codes.get(value)
         return self._new(value) if code is None else code
 
+    def place(self, text: str) -> int:
+        """Return the number of a class that is known, -1 for any other text."""
+        return self._codes.get(canonical(text, self.whole), -1)
+
     def _new(self, value: str) -> int:
         if len(self.values) >= MOST_CLASSES:
             raise InputError(

@@ -112,6 +112,10 @@ class LabelCodec(ABC):
     def show(self, labels: CheckedLabels) -> list[str]:
         """Return labels or predictions as texts, for people and files."""
 
+    def place(self, text: str) -> int:
+        """Return the place of a label among those that are known, -1 for any other text."""
+        return -1
+
     def named(self, labels: CheckedLabels) -> list[Any]:
         """Return labels or predictions by name, for programs."""
         return list(self.show(labels))

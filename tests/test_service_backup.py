@@ -218,3 +218,27 @@ def test_one_damaged_model_is_named_and_the_others_serve(service, capfd):
         client(other).learn("m", {"x": 1.0}, "yes")
     with serving(folder / "again") as (other, _):
         assert client(other).model("m")["counts"]["learned"] == 1
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_folder_with_lost_snapshots_is_backed_up(service, lost):
+    """Of a model without the newer one the older is left; without both it is out of service."""
+    address, server, folder = service
+    own = client(address)
+    for name in NAMES:
+        own.learn(name, [{"x": i} for i in range(20)], ["yes", "no"] * 10)
+    number = server.machine.names["m"]
+    while not server.log.trimmed > number:
+        server.writer._next_expiry = 0.0
+        own.predict("n", {"x": 1.0})
+    back_up(folder / "data", folder / "backup")
+    restore(folder / "backup", folder / "damaged")
+    files = sorted((folder / "damaged" / "snapshots").glob(f"model-{number}-*"))
+    assert len(files) == 2
+    for path in files[-lost:]:
+        path.unlink()
+    content = back_up(folder / "damaged", folder / "again")
+    assert len(list((folder / "again" / "snapshots").iterdir())) == 4 - lost
+    made, found = restore(folder / "again", folder / "restored")
+    assert made == content
+    assert ["no snapshot of it can be read" in said for said in found] == [True] * (lost - 1)

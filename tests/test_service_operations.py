@@ -22,7 +22,7 @@ from driftline.committee import Committee
 from driftline.learner import OGD
 from driftline.members.classes import ClassMember
 from tests.operations import Name, operations, steps
-from tests.service import client, serving
+from tests.service import call, client, serving
 
 #: How many times the operations twice as many may take.
 LINEAR = 2.5
@@ -346,3 +346,9 @@ def test_a_prediction_scores_each_member_once_and_encodes_each_row_once(monkeypa
         made = own.predict("m", [{"a": 1.0, "b": float(i)} for i in range(5)])
         assert set(made[0]["probabilities"]) == {"u", "v"}
         assert seen == {"looks": 5 * members, "rows": 5, "scores": 0}
+        for what in ("look", "predict?mode=token"):  # by a copy, which the first request makes
+            body = [{"row": {"a": 1.0, "b": float(i)}} for i in range(5)]
+            for _ in range(2):
+                seen.update(looks=0, rows=0, scores=0)
+                assert call(address, "POST", f"/models/m/{what}", body)[0] == 200
+            assert seen == {"looks": 5 * members, "rows": 5, "scores": 0}

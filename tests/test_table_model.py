@@ -552,6 +552,34 @@ def test_a_list_of_tickets_is_told_as_one_by_one(tmp_path, kind, options):
     assert one.ask([]) == [] and one.tell([], []) is None
 
 
+@pytest.mark.parametrize("missing", ["mean", "zero"])
+@every_kind
+def test_rows_that_were_checked_are_asked_for_as_they_are(tmp_path, kind, missing):
+    """Their cells are read before others are asked for, and are filled in as they are then."""
+    one, rows = model_of(kind, missing=missing)
+    two, other, last = (dl.load(one.save(tmp_path / "model")) for _ in range(3))
+    bare, truth = bare_and_truth(kind, rows)
+    checked = [one.check(row) for row in bare] if kind == "ranking" else one.check(bare)
+    assert saved(one, tmp_path) == saved(two, tmp_path)
+    if kind != "ranking":
+        assert [row.row for row in checked] == bare
+        mixed = other.ask([*checked[:3], bare[3]]), last.ask(bare[:4])
+        assert [t.to_bytes() for t in mixed[0]] == [t.to_bytes() for t in mixed[1]]
+    for start in range(0, len(bare), 5):
+        made = []
+        for model, given in ((one, checked), (two, bare)):
+            part = given[start : start + 5]
+            if kind != "ranking":
+                made.append([*model.ask(part[:3]), *model.ask(part[3:])])
+            else:
+                made.append([model.ask(query) for query in part])
+            model.tell(made[-1], truth[start : start + 5])
+        assert [t.to_bytes() for t in made[0]] == [t.to_bytes() for t in made[1]]
+        if kind != "ranking":
+            assert one.look(checked) == two.look(bare)
+        assert saved(one, tmp_path) == saved(two, tmp_path)
+
+
 @every_kind
 def test_a_list_of_a_table_with_one_bad_entry_changes_nothing(tmp_path, kind):
     model, rows = model_of(kind)

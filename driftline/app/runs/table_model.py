@@ -18,6 +18,7 @@ from driftline.app.runs.models import model_from, new_model
 from driftline.app.runs.queries import Queries
 from driftline.app.runs.table_ticket import TableTicket
 from driftline.app.tables import Batch, Encoder, Options, guess
+from driftline.app.tables.columns import ReadRow
 from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows, text_of
 from driftline.app.tables.labels import CODECS
@@ -350,13 +351,33 @@ class TableModel:
         encoder = self._model.encoder
         return made | {name: "0" for name in (encoder.query, encoder.key) if name is not None}
 
-    def check(self, rows: Any) -> None:
-        """Refuse rows that :meth:`ask` would refuse."""
+    def check(self, rows: Sequence[Any]) -> list[Any]:
+        """Refuse rows that :meth:`ask` would refuse.
+
+        Return them as :meth:`ask`, :meth:`ask_proba` and :meth:`look` take them in lists, with
+        cells that are read already: not those of a ranking, of sparse features or with a champion,
+        which are returned as they are.
+
+        >>> import driftline as dl
+        >>> rows = [{"age": 20 + i, "will": "go" if i < 25 else "stay"} for i in range(50)]
+        >>> model = dl.TableModel.new(rows, label="will", learner="fast")
+        >>> (row,) = model.check([{"age": "22"}])
+        >>> row.values, model.ask([row])[0].prediction
+        (array([22.]), 'go')
+        """
         self._check_tickets()
-        given = self._given(rows)
-        if len(given):
-            with self._lock:
+        given, rows = self._given(list(rows)), list(rows)
+        encoder = self._model.encoder
+        columns, more = encoder.columns, encoder.query is not None or encoder.champion is not None
+        if not len(given):
+            return []
+        with self._lock:
+            if more or isinstance(columns, int) or columns.sparse:
                 self._inputs(self._batch(given, labelled=False, learning=False))
+                return rows
+            bound = encoder.bind(given, labelled=False, learning=False)
+            read = bound.batch(given, filled=False).inputs
+            return [ReadRow(row, columns, own) for row, own in zip(rows, read, strict=True)]
 
     def check_labels(self, labels: Sequence[Any]) -> list[str]:
         """Refuse labels that :meth:`tell` would refuse, whatever the row is; return new classes."""
@@ -642,6 +663,11 @@ class TableModel:
         encoder = self._model.encoder
         if isinstance(encoder.columns, int):
             return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
+        if isinstance(rows, list) and any(isinstance(row, ReadRow) for row in rows):
+            own = encoder.columns  # rows of others, such as a challenger's, are read anew
+            if all(isinstance(row, ReadRow) and row.columns is own for row in rows):
+                return GivenRows.of_read([row.values for row in rows])
+            rows = [row.row if isinstance(row, ReadRow) else row for row in rows]
         columns = self.columns
         known = {*columns, *encoder.labels.names, *encoder.ignored}
         known |= {name for name in (encoder.weight, encoder.delay) if name is not None}
@@ -661,6 +687,9 @@ class TableModel:
         return learner, list(codec.outcomes[: learner.task.dim] if codec.grows else codec.outcomes)
 
     def _batch(self, given: GivenRows, labelled: bool, learning: bool) -> Batch:
+        columns = self._model.encoder.columns
+        if given.read is not None and not isinstance(columns, int):
+            return Batch(columns.filled(given.read, learning), None, given)
         bound = self._model.encoder.bind(given, labelled=labelled, learning=learning)
         return bound.batch(given)
 

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,14 +50,21 @@ class Content(NamedTuple):
 
 
 def back_up(folder: Path, target: Path) -> Content:
-    """Copy the folder of a service, which may be running, to a new folder."""
+    """Copy the folder of a service, which may be running, to a new folder.
+
+    Snapshots that are lost are left out: a restore says what that means for their models.
+    """
     if not (folder / LOG).is_file():
         raise InputError(f"{folder} is no folder of a service: it has no {LOG}")
     with _draft(target) as draft, _reading(folder / LOG) as log:
+        before: list[str] = []
         for _ in range(TRIES):
-            names = _copied_snapshots(log, folder / SNAPSHOTS, draft / SNAPSHOTS)
-            if names is not None:
+            named, there = _copied_snapshots(log, folder, draft)
+            if there == named or named == before:  # what is missing twice, nobody has replaced
                 break
+            before = named
+            log.execute("rollback")
+            log.execute("begin")
         else:
             raise InputError(f"the snapshots of {folder} change too fast: try again")
         copy = apsw.Connection(str(draft / LOG))
@@ -67,7 +74,7 @@ def back_up(folder: Path, target: Path) -> Content:
             raise InputError(f"the log of {folder} is damaged: {found:.200}")
         content = Content(*map(int, next(iter(copy.execute(COUNTS)))))
         copy.close()
-        names = [LOG, *(f"{SNAPSHOTS}/{name}" for name in names)]
+        names = [LOG, *(f"{SNAPSHOTS}/{name}" for name in there)]
         about: Json = {"format": FORMAT, "content": content._asdict()}
         about["files"] = {name: _synced(draft / name) for name in names}
         files.replace(draft / ABOUT, json.dumps(about, indent=1).encode())
@@ -175,29 +182,34 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def _copied_snapshots(log: apsw.Connection, source: Path, target: Path) -> list[str] | None:
-    """Copy the snapshots that the log names now; return None if one was deleted meanwhile."""
-    names = [name for (name,) in log.execute("select file from snapshots order by file")]
-    try:
-        for name in names:
-            _copied(source / name, target / name)
-    except FileNotFoundError:  # a newer one is there, in a newer state of the log
-        log.execute("rollback")
-        log.execute("begin")
-        for path in target.iterdir():
-            path.unlink()
-        return None
-    return names
+def _copied_snapshots(
+    log: apsw.Connection, folder: Path, draft: Path
+) -> tuple[list[str], list[str]]:
+    """Copy the snapshots that the log names now; return these names, and those that are there.
+
+    What is not there was deleted just then, and a newer state of the log names a newer file; or it
+    is lost, and its model is made of another one, or is out of service.
+    """
+    named = [name for (name,) in log.execute("select file from snapshots order by file")]
+    for path in (draft / SNAPSHOTS).iterdir():
+        path.unlink()
+    there = []
+    for name in named:
+        with suppress(FileNotFoundError):
+            _copied(folder / SNAPSHOTS / name, draft / SNAPSHOTS / name)
+            there.append(name)
+    return named, there
 
 
 def _copied(source: Path, target: Path) -> str:
     """Copy a file that only its owner reads; return its digest."""
     made = hashlib.sha256()
-    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with source.open("rb") as content, os.fdopen(handle, "wb") as out:
-        while part := content.read(1 << 20):
-            made.update(part)
-            out.write(part)
+    with source.open("rb") as content:
+        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            while part := content.read(1 << 20):
+                made.update(part)
+                out.write(part)
     return made.hexdigest()
 
 

@@ -132,6 +132,8 @@ def admitted(hosted: Hosted, token: Json) -> dict[int, Any]:
 def decoded_body(record: Record) -> Any:
     """Return the body of a record as it is applied."""
     kind, body = record.kind, record.body
+    if kind is Kind.DAMAGED:
+        raise InputError(f"record {record.seq} is damaged")
     if kind in (Kind.CREATE, Kind.DELETE):
         return None
     if kind is Kind.CHALLENGE:

@@ -175,26 +175,28 @@ class Copies(threading.Thread):
 
     def _predicted(self, hosted: Hosted, several: Sequence[Waiting]) -> list[Any]:
         rows = [row for own in several for row in own.rows]
-        hosted.served.check_rows(rows)
+        read = hosted.served.check_rows(rows)
         if any(own.ids is not None for own in several):
             hosted.served.check_tickets(len(rows))
             ids = [id for own in several for id in own.ids or [""] * len(own.rows)]
-            items = self._with_tokens(hosted, rows, ids)
+            items = self._with_tokens(hosted, rows, read, ids)
         else:
-            items = hosted.served.look(rows)
+            items = hosted.served.look(read)
         made, place = [], 0
         for own in several:
             made.append(items[place : place + len(own.rows)])
             place += len(own.rows)
         return made
 
-    def _with_tokens(self, hosted: Hosted, rows: Sequence[Any], ids: Sequence[str]) -> list[Json]:
-        """Return answers, and a token for each row that has an id."""
+    def _with_tokens(
+        self, hosted: Hosted, rows: Sequence[Any], read: Sequence[Any], ids: Sequence[str]
+    ) -> list[Json]:
+        """Return answers, and a token for each row that has an id; ``read`` are checked rows."""
         numbers = [number_of(hosted.number, id) for id in ids]
         made: list[Json] = []
         kept: list[dict[int, bytes]] = [{} for _ in rows]
         for number, reader in hosted.readers.items():
-            for i, own in enumerate(reader.served.ask(rows, numbers)):
+            for i, own in enumerate(reader.served.ask(read, numbers)):
                 kept[i][number] = reader.served.pack(own.ticket)
                 if number == hosted.champion:
                     made.append(dict(own.answer))

@@ -30,6 +30,9 @@ RETRY = 1.0
 #: How many records are read at a time.
 PIECE = 2_000
 
+#: The columns of a record, with an id that may be no text.
+BYTES = "seq, batch, at, model, kind, cast(id as blob), body"
+
 #: Kinds of records whose id is that of a row; that of others is a name.
 ROWS = (Kind.ASK, Kind.TELL, Kind.LEARN)
 
@@ -58,7 +61,19 @@ def _key(id: str) -> bytes:
 
 def _record(row: Any) -> Record:
     seq, batch, at, model, kind, id, body = row
-    return Record(seq, batch, at, model, Kind(kind), id, body)
+    try:
+        return Record(seq, batch, at, model, Kind(kind), id, body)
+    except ValueError:  # the disk has changed it
+        return Record(seq, batch, at, model, Kind.DAMAGED, id, body)
+
+
+def _decoded(row: Any) -> Any:
+    """Return a row of the log whose id was read as bytes; if these are no text, it is damaged."""
+    *before, kind, id, body = row
+    try:
+        return *before, kind, id.decode(), body
+    except UnicodeDecodeError:
+        return *before, Kind.DAMAGED, id.decode(errors="replace"), body
 
 
 class DiskFullError(Exception):
@@ -147,8 +162,16 @@ class LogReader:
         """
         run = self._connection.execute
         until = run("select coalesce(max(seq), 0) from log").get
-        some = "select * from log where seq>? and seq<=? order by seq limit ?"
-        while rows := run(some, (after, until, most)).fetchall():
+        some = "select {} from log where seq>? and seq<=? order by seq limit ?"
+
+        def read() -> list[Any]:
+            given = after, until, most
+            try:
+                return run(some.format("*"), given).fetchall()
+            except UnicodeDecodeError:  # in any of them
+                return [_decoded(row) for row in run(some.format(BYTES), given)]
+
+        while rows := read():
             piece = [_record(own) for own in rows]
             after = piece[-1].seq
             yield piece
@@ -406,9 +429,9 @@ class SqliteLog:
     def created(self) -> dict[int, str]:
         """Return the names of models that were not deleted, by their numbers."""
         statement = """
-            select model, id from log where kind=1
+            select model, cast(id as blob) from log where kind=1
             and model not in (select model from log where kind=9)"""
-        return dict(self._rows(statement))
+        return {model: id.decode(errors="replace") for model, id in self._rows(statement)}
 
     def positions(self) -> dict[str, str]:
         """Return up to where streams were read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence, Set
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from driftline.app.service.batch import NEW, Batch, Plan, Results
@@ -39,7 +40,8 @@ class Planner:
 
     def __init__(self, machine: Machine, batch: Batch):
         self._machine, self._batch = machine, batch
-        self._checked: set[int] = set()
+        #: The rows of requests that were checked, by the ids of these, as learners take them.
+        self._checked: dict[int, Sequence[Any]] = {}
         #: New classes of the requests so far, by the numbers of models.
         self._classes: dict[int, Set[str]] = {}
 
@@ -55,13 +57,15 @@ class Planner:
         for name in {*rows, *feedback} & self._machine.names.keys():
             try:
                 hosted = self._machine.hosted(name)
-                if name in rows:
-                    hosted.served.check_rows(rows[name])
+                read = iter(hosted.served.check_rows(rows[name]) if name in rows else ())
                 if name in feedback:
                     self._check_feedback(hosted, feedback[name])
             except Exception:  # found again below, where it is known which request it is
                 continue
-            self._checked |= {id(request) for request in requests if request[0] == name}
+            for request in requests:
+                if request[0] == name:
+                    count = len(request.rows) if isinstance(request, (Ask, Learn)) else 0
+                    self._checked[id(request)] = list(islice(read, count))
 
     def plan(self, request: Request) -> Plan:
         """Validate a request; return how it is answered when its records were applied."""
@@ -96,16 +100,17 @@ class Planner:
     def _ask(self, request: Ask) -> Plan:
         machine, batch = self._machine, self._batch
         hosted = machine.hosted(request.model)
-        if id(request) not in self._checked:
-            hosted.served.check_rows(request.rows)
+        read = self._checked.get(id(request))
+        if read is None:
+            read = hosted.served.check_rows(request.rows)
         if len(request.rows) > 1:  # one is never too large
             hosted.served.check_tickets(len(request.rows))
         found: list[Any] = []
-        for name, row in zip(request.ids, request.rows, strict=True):
+        for name, row, own in zip(request.ids, request.rows, read, strict=True):
             said, mark = digest(row), self._mark(hosted, name)
             if mark is None:
                 fresh = Mark(NEW, 0, said, b"")
-                found.append(batch.add(hosted.number, Kind.ASK, name, packed_json(row), row, fresh))
+                found.append(batch.add(hosted.number, Kind.ASK, name, packed_json(row), own, fresh))
             elif mark.told == EXPIRED and not mark.asked:
                 found.append(_gone(name))
             elif mark.row != said or not mark.asked:

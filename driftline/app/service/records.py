@@ -12,8 +12,12 @@ __all__ = ["Kind", "Mark", "Record", "Stored", "digest", "packed_json", "plain_j
 
 
 class Kind(IntEnum):
-    """What a record does. Within a batch, records of a model are applied in this order."""
+    """What a record does. Within a batch, records of a model are applied in this order.
 
+    A record that is damaged cannot be applied, whatever it was.
+    """
+
+    DAMAGED = 0
     CREATE = 1
     ASK = 2
     TELL = 3

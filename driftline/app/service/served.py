@@ -66,8 +66,11 @@ class Served(ABC):
         """Refuse a state that is too large, or will be with its first row, or with more classes."""
 
     @abstractmethod
-    def check_rows(self, rows: Sequence[Any]) -> None:
-        """Refuse rows that :meth:`ask` would refuse, or that would take too much memory."""
+    def check_rows(self, rows: Sequence[Any]) -> list[Any]:
+        """Refuse rows that :meth:`ask` would refuse, or that would take too much memory.
+
+        Return them for :meth:`ask` and :meth:`look`, which need not read their cells again.
+        """
 
     @abstractmethod
     def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
@@ -156,13 +159,16 @@ class TableServed(Served):
         """Refuse a model with too many columns or classes, or too large a state."""
         check_model(self.model, self._memory, len(self.model.classes) + more if more else None)
 
-    def check_rows(self, rows: Sequence[Any]) -> None:
+    def check_rows(self, rows: Sequence[Any]) -> list[Any]:
         """Refuse rows that do not fit the columns."""
         ranks = self.model.ranks
         several = [len(own) for own in rows if isinstance(own, list)] if ranks else [len(rows)]
         check_rows(self.model, sum(several), self._memory)
-        for part in rows if ranks else [list(rows)]:
-            self.model.check(part)
+        if not ranks:
+            return self.model.check(rows)
+        for query in rows:
+            self.model.check(query)
+        return list(rows)
 
     @property
     def ticket_bytes(self) -> int:
@@ -288,7 +294,7 @@ class LearnerServed(Served):
             what = f"{features:,} features, for {self.learner.task!r:.80},"
             check_size(self.learner.state_bytes(features), self._memory, what)
 
-    def check_rows(self, rows: Sequence[Any]) -> None:
+    def check_rows(self, rows: Sequence[Any]) -> list[Any]:
         """Refuse rows that are no vectors of the learner's length, or no arrays of items."""
         expected = self.learner.features
         for i, row in enumerate(rows):
@@ -300,6 +306,7 @@ class LearnerServed(Served):
                 raise InputError(f"row {i} has {x.shape[-1]} numbers, but the model has {expected}")
             if expected is None:
                 self._check_features(x.shape[-1])
+        return list(rows)
 
     @property
     def ticket_bytes(self) -> int:

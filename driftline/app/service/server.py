@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import uvicorn
 import uvloop
 
@@ -121,7 +122,7 @@ class Server:
             self.feed = Feed(self.machine, self.bounds.watching)
             self.copies = Copies(self.machine, tokens, memory)
             self.writer = Writer(*given, failed=_end_process, published=self._publish)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError, msgspec.DecodeError) as error:
             self._lock.__exit__()
             raise LogFailedError(f"{self.folder / LOG} cannot be read: {error}") from error
         except BaseException:

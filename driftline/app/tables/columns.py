@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from driftline.typing import Json
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Column", "Columns", "Memory"]
+__all__ = ["Column", "Columns", "Memory", "ReadRow"]
 
 KINDS = ("number", "amount", "flag", "text")
 
@@ -44,6 +44,14 @@ class Column(NamedTuple):
         if self.kind != "text":
             return [self.name]
         return [f"{self.name}={text}" for text in (*self.categories, "(other)")]
+
+
+class ReadRow(NamedTuple):
+    """A row whose cells were read by some columns: a number for each feature, NaN if missing."""
+
+    row: Any
+    columns: Columns
+    values: np.ndarray
 
 
 class Memory(NamedTuple):
@@ -134,19 +142,18 @@ class Columns:
         every row.
         """
         if not self.sparse:
-            return self._encode(piece, positions, learning)
+            return self.filled(self.read(piece, positions), learning)
         from scipy.sparse import csr_array
 
         made = None
         if len(self._plain) == len(self.columns) and self.decimal == "." and self.missing != "mean":
             made = piece.entries([positions[c.name] for c, _ in self._plain])
         if made is None or not np.isfinite(made.data).all():
-            made = csr_array(self._encode(piece, positions, learning))
+            made = csr_array(self.filled(self.read(piece, positions), learning))
         return made
 
-    def _encode(
-        self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray
-    ) -> np.ndarray:
+    def read(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
+        """Return the features, one row each, with NaN for what is missing: no state matters."""
         out = np.zeros((len(piece), self.width))
         fast = None
         if self._plain and self.decimal == ".":
@@ -160,7 +167,7 @@ class Columns:
         for (column, at), codes in zip(self._placed, self._codes, strict=True):
             if column.kind != "number":
                 self._write(piece, column, piece.texts(positions[column.name]), codes, out, at)
-        return self._filled(out, learning)
+        return out
 
     def _number(self, piece: Piece, row: int, column: Column, text: str) -> float:
         value = number(text, self.decimal)
@@ -218,8 +225,8 @@ class Columns:
         value = amount(text, self.decimal) if kind == "amount" else FLAGS.get(text.lower())
         return None if value is None or not np.isfinite(value) else value
 
-    def _filled(self, out: np.ndarray, learning: bool | np.ndarray) -> np.ndarray:
-        """Return features with missing values filled in.
+    def filled(self, out: np.ndarray, learning: bool | np.ndarray) -> np.ndarray:
+        """Return features that were read, with missing values filled in.
 
         Means are kept whatever becomes of missing values, since a later command may ask for them.
         """

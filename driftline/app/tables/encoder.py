@@ -220,8 +220,11 @@ class Bound(NamedTuple):
     learning: bool = True
     gaps: bool = False
 
-    def batch(self, piece: Piece) -> Batch:
-        """Return inputs and labels of some rows; if these are refused, no state changes."""
+    def batch(self, piece: Piece, filled: bool = True) -> Batch:
+        """Return inputs and labels of some rows; if these are refused, no state changes.
+
+        Unless ``filled``, inputs are those of :meth:`Columns.read`, and columns learn nothing.
+        """
         columns, labels, query = self.encoder.columns, self.encoder.labels, self.encoder.query
         known, absent = len(labels.values), self.unlabelled(piece) if self.gaps else None
         made = self._labels(piece, absent) if self.labelled else None
@@ -231,9 +234,11 @@ class Bound(NamedTuple):
             keys = self._keys(piece)
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
-            else:
+            elif filled:
                 inputs = columns.encode(piece, self.positions, learning)
-            if self.encoder.champion is not None:
+            else:
+                inputs = columns.read(piece, self.positions)
+            if self.encoder.champion is not None and filled:
                 inputs = _beside(self._said(piece, made, known), inputs)
         except InputError:
             labels.forget(known)

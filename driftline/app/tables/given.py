@@ -25,6 +25,8 @@ class GivenRows(Piece):
     width: int | None = None
     sparse = False
     notes: Sequence[str] = ()
+    #: The cells as columns have read them, in place of cells; None where they were not read.
+    read: np.ndarray | None = None
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], count: int, single: bool = False):
         super().__init__("the rows given", (), 0)
@@ -82,6 +84,13 @@ class GivenRows(Piece):
                 )
         columns = {name: [row[j] for row in rows] for j, name in enumerate(order)}
         return cls(columns, len(rows), single)
+
+    @classmethod
+    def of_read(cls, rows: Sequence[np.ndarray]) -> Self:
+        """Return rows without labels that columns have read already."""
+        made = cls({}, len(rows))
+        made.read = np.array(rows)
+        return made
 
     @classmethod
     def of_matrix(cls, given: Any, width: int, query: str | None) -> Self:

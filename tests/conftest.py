@@ -38,12 +38,6 @@ def no_ids(request, monkeypatch):
         monkeypatch.setattr(core.secrets, "token_hex", lambda size: "")
 
 
-@pytest.fixture
-def voting(monkeypatch):
-    """Let line-ups vote, whose bounds are those of their members."""
-    monkeypatch.setattr("driftline.committee.lineup.usual_rule", lambda task: "vote")
-
-
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 

@@ -1,7 +1,6 @@
 """Predictions that may be none: the guarantee, the vote, and that all ways to play are one."""
 
 import dataclasses
-import itertools
 import json
 import math
 
@@ -11,7 +10,6 @@ from commands import call, data, predictions, write_csv
 from strategies import adversarial_scores
 
 import driftline as dl
-from driftline.committee.combine import RULES
 from driftline.engines import PlainEngine
 from driftline.tasks.abstaining import odds_of
 from tests import naive
@@ -127,29 +125,6 @@ def test_laws_of_tasks(classes, cost):
 
 
 # -- the vote
-
-
-@pytest.mark.parametrize("cost", COSTS)
-def test_vote_costs_at_most_its_factor_and_this_is_tight(cost):
-    task = dl.tasks.Abstaining(dl.tasks.Multiclass(3), cost)
-    assert RULES["vote"].factor(task) == max(1.0 + cost, 2.0 - cost)
-    steps, worst = number(30, 120), 0.0
-    exact = [1.0 / (2.0 - cost), 1.0 / (1.0 + cost)]
-    grid = {*(i / steps for i in range(steps + 1)), *exact, *(1.0 - e for e in exact)}
-    for q, z in itertools.product(sorted(grid), repeat=2):
-        if q + z > 1.0 + 1e-12:
-            continue
-        for share in (0.0, 0.5, 1.0):
-            rest = max(0.0, 1.0 - q - z)
-            weights = np.array([q, share * rest, (1.0 - share) * rest, z])
-            said = [0, 1, 2, None]
-            made = task.average(said, weights)
-            for label in range(3):
-                mean = float(weights @ [naive.paid(p, label, cost) for p in said])
-                own = naive.paid(made, label, cost)
-                assert own <= RULES["vote"].factor(task) * mean + 1e-9
-                worst = max(worst, own / mean if mean > 1e-9 else 0.0)
-    assert worst > 0.98 * RULES["vote"].factor(task)
 
 
 def test_vote_is_that_of_the_worst_label_and_rows_are_single_votes():

@@ -210,7 +210,7 @@ def test_a_ticket_has_a_number_for_each_member_and_not_one_for_each_label():
     learner = dl.auto(TASKS[1])
     learner.run(X, y)
     ticket = learner.ask(X[0])
-    assert ticket.means is None and ticket.made.nbytes == 4 * (len(learner.members) + 13)
+    assert ticket.means is None and ticket.made.nbytes == 4 * (len(learner.members) + 12)
     again = dl.learner.Ticket.from_bytes(ticket.to_bytes())
     np.testing.assert_array_equal(again.made, ticket.made)
     learner.step(X[1], y[1])

@@ -149,7 +149,6 @@ def test_a_journal_of_other_members_is_not_continued():
         Run(one.model, journal=two.journal)
 
 
-@pytest.mark.usefixtures("voting")
 @pytest.mark.parametrize("thorough", [False, True])
 def test_weights_in_hindsight_are_looked_for_if_it_is_fast_or_asked_for(monkeypatch, thorough):
     from driftline.app.runs import guarantee

@@ -136,7 +136,7 @@ def test_models_are_asked_by_name_and_continued(tmp_path):
     model.learn([row | {"model": "w", "label": "w"}] * 3)
     assert set(model.predict_proba(row | {"model": "w"})) == {"u", "v", "w"}
     assert model.state_bytes() > 0 and "model" in model.explain().names
-    assert "as the first member predicts" in model.describe()
+    assert "by the first member" in model.describe()
     new = dl.TableModel.new(
         [row | {"m": "u", "y": "u"}, row | {"m": "v", "y": "v"}],
         "y",

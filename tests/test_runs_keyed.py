@@ -15,7 +15,6 @@ from naive import best_of_labels_so_far
 import driftline as dl
 from driftline.app import tables
 from driftline.app.runs import load_model
-from driftline.app.runs.guarantee import guarantee_of
 from driftline.committee import named
 from driftline.state import archive
 
@@ -264,26 +263,6 @@ def test_a_model_of_keys_in_python(tmp_path, table):
         with pytest.raises(dl.InputError):
             wrong()
     assert repr(before[0]) == repr(model.to_saved()[0])
-
-
-@pytest.mark.usefixtures("voting")
-def test_the_bound_is_the_sum_of_those_of_keys(tmp_path, table):
-    inputs, labels, keys = stream()
-    for start, more in (("zero", 0), ("shared", 1)):
-        out = tmp_path / start
-        good(call("run", table, "--key", "who", "--start", start, "--out", out))
-        made = guarantee_of(load_model(out / "model.driftline"), None)
-        assert made.keys == KEYS and made.rounds == ROWS and made.paid <= made.bound
-        fleet = dl.Keyed(named("fast", dl.tasks.Multiclass(2)), start=start)
-        trace = fleet.run(keys, inputs, labels, audit=True)
-        certificates = trace.certify(None, inputs, labels)
-        for key in certificates:
-            assert (certificates[key].shares.changes or 0) <= more
-        wanted = [certificates[key].most(certificates[key].best_total) for key in certificates]
-        first = certificates[int(keys[0])]  # the first of all begins with weights of its own
-        slack = more * (first.shares.loss_bound(first.best_total, first.rounds, 1) + 1.0)
-        assert sum(wanted) <= made.average + 1e-9 <= sum(wanted) + slack + 2e-9
-        assert made.best == pytest.approx(sum(certificates[k].best_total for k in certificates))
 
 
 def test_wrong_commands(tmp_path, table):

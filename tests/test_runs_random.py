@@ -55,7 +55,7 @@ def test_certain_predictions_pay_what_is_expected(tmp_path, table):
 
 
 def test_a_vote_of_random_members_is_said_to_be_one():
-    made = Guarantee(120, 30.0, 28.0, 40.0, 2.0, 60.0, None, "nothing was kept", random=True)
+    made = Guarantee(120, 30.0, 28.0, 40.0, 60.0, None, "nothing was kept", random=True, budget=5.0)
     assert made.expected is None
     screen = "\n".join(guarantee_lines(made))
     assert "by the predictions drawn; the bound is of what is expected" in line(screen, "paid")
@@ -75,7 +75,6 @@ def test_without_an_audit_the_expected_loss_is_there_too(tmp_path, table):
     assert "best member" not in screen
 
 
-@pytest.mark.usefixtures("voting")
 @pytest.mark.parametrize("learner", ["paper", "polyak", "auto"])
 def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
     screen, summary, _ = run(table, tmp_path / "out", "--learner", learner)

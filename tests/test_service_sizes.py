@@ -328,7 +328,7 @@ def test_a_request_whose_tickets_would_be_too_large_is_refused(service):
     for mode in ("", "?mode=token"):
         status, made = call(address, "POST", f"/models/m/predict{mode}", body)
         assert status == 422 and "take some 2 MB in tickets; at most 1 MB" in made["error"]
-    assert server.machine.seq == seq and "send 15 at a time" in made["error"]
+    assert server.machine.seq == seq and "send 16 at a time" in made["error"]
     assert len(own.predict("m", [{}] * 13)) == 13
     assert call(address, "POST", "/models/m/look", body)[0] == 200  # which makes no tickets
     assert len(own.learn("m", [{}] * 20, ["k1"] * 20)) == 20

@@ -37,6 +37,10 @@ def row(inputs, t):
     return inputs[[t]] if sp.issparse(inputs) else inputs[t]
 
 
+#: What asking changes.
+ASKED = ("tickets", "outstanding", "identity", "reserved", "reserved.numbers")
+
+
 @every_case
 def test_halves_have_the_bits_of_a_run(case):
     make, data = CASES[case]
@@ -44,11 +48,11 @@ def test_halves_have_the_bits_of_a_run(case):
     ran, asked, stepped = make(), make(), make()
     trace = ran.run(inputs, labels)
     for t, label in enumerate(labels):
-        before = saved(asked, ("tickets", "outstanding", "identity"))
+        before = saved(asked, ASKED)
         seen = asked.predict(row(inputs, t))
         ticket = asked.ask(row(inputs, t))
         assert equal(ticket.prediction, seen)
-        assert saved(asked, ("tickets", "outstanding", "identity")) == before
+        assert saved(asked, ASKED) == before
         asked.tell(Ticket.from_bytes(ticket.to_bytes()) if t % 2 else ticket, label)
         assert equal(stepped.step(row(inputs, t), label).prediction, ticket.prediction)
         recorded = np.ravel(trace.prediction[t])

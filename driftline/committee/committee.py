@@ -35,6 +35,7 @@ from driftline.learner import (
     Ticket,
     Waiting,
     check_longer,
+    gives_probabilities,
 )
 from driftline.state import State
 from driftline.state.loading import member_from
@@ -421,7 +422,7 @@ class Committee(Shell):
         if mixture is not None:
             scores = mixture.room(stop - start)
             given = room.scored_in(mixture.parts(scores))
-        elif isinstance(guard, OneBook) and room.late is not None:  # whose rows reserve
+        elif isinstance(guard, OneBook) and room.late is not None and not self._layout.ragged:
             given = room.scored_at(guard.place, self.task.dim)
         self._groups.play(rows, start, stop, self.scaling, labels, number, given)
         risks = room["member_risk"]
@@ -455,7 +456,7 @@ class Committee(Shell):
             made = Made([own["prediction"] for own in room.members], room["weights"])
             champions, book = self.rule.predictions(self.task, made), given.members[guard.place]
             learned = guard.learn(champions, book.columns, labels, counts, asked)
-            room.columns.update(learned.columns)
+            room.columns.update(learned.columns | {"voted": champions})
 
     def _check_waiting(self, waiting: Waiting) -> None:
         members, kept = len(self.members), waiting.kept
@@ -506,7 +507,10 @@ class Committee(Shell):
         codes = None if mixed is None else mixed.predictions
         predictions = self.rule.predictions(self.task, Made(made, weights, codes))
         if isinstance(guard, OneBook):
-            watched = self._looked(guard, predictions, looks[guard.place], whole)
+            watched, voted = (
+                self._looked(guard, predictions, looks[guard.place], whole),
+                predictions,
+            )
         book = None if watched is None else watched.book
         predictions = predictions if watched is None else watched.played
         chances = None if mixed is None else mixed.probabilities
@@ -521,6 +525,8 @@ class Committee(Shell):
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             scores = np.concatenate([own.scores for own in looks])
+            if isinstance(guard, OneBook) and gives_probabilities(self.task):
+                chances = self._probabilities(scores, self._believed(len(scores)), voted)
             own = self._means(predictions, members, shares, mixed, watched)
             return Asked(predictions, *own, mapped, scores, chances, None, book)
         rounds = zip(*(own.mean for own in looks), strict=True)
@@ -773,6 +779,14 @@ class Committee(Shell):
             return made
 
     # -- facts
+
+    @property
+    def combined(self) -> list[Member]:
+        """The members that predictions are made of: not those that are there for a guard alone."""
+        if self.guard is None:
+            return self.members
+        pairs = zip(self.members, self.guard.weighed, strict=True)
+        return [member for member, weighed in pairs if weighed]
 
     @property
     def rule(self) -> Combine:
@@ -1080,11 +1094,12 @@ class Committee(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return all(member.takes_top for member in self.members)
+        return all(member.takes_top for member in self.combined)
 
     def _probabilities_in(self, batch: Batch) -> np.ndarray:
-        if self._mixture is None:
-            return super()._probabilities_in(batch)
+        if self._mixture is None:  # of which the vote is the most probable, whoever predicts
+            voted = batch.columns.get("voted", batch["prediction"])
+            return self._probabilities(*self._scores_of(batch), voted)
         return batch["chances"]
 
     def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:

@@ -229,8 +229,6 @@ class OneBook(Account):
 
     def reserve_of(self, encoded: np.ndarray, mean: np.ndarray) -> float:
         """Return by how much one mean loss encoding may cost more than another, for any label."""
-        if self.task.layout.ragged:
-            return self.largest
         away = encoded - mean
         most = float(self.task.encode(self.task.top_label(away)) @ away)
         return min(max(most, 0.0), self.largest)
@@ -253,7 +251,10 @@ class OneBook(Account):
                 played[t], acted[t] = own[t], 1.0
             if whole:
                 if not acts:
-                    most = math.ceil(self.reserve_of(encoded[t], means[t]) * GRAIN) / GRAIN
+                    most = (
+                        self.largest if encoded is None else self.reserve_of(encoded[t], means[t])
+                    )
+                    most = math.ceil(most * GRAIN) / GRAIN
                 reserves += max(0.0, most - LENIENCE * self.largest)
                 books.append(np.r_[() if scores is None else scores[t], most, acted[t]])
         return Watched(played, acted[:, np.newaxis], np.array(books))
@@ -277,7 +278,7 @@ class OneBook(Account):
         """
         book, scores = self._book(ticket), self._book(ticket)[:-2]
         ratio, may = 1.0 - self.member.parts.decoder.surrogate_gap, own
-        if len(scores) == self.task.dim and not self.task.layout.ragged:
+        if not self.task.layout.ragged and len(scores) == self.task.dim:
             value, _ = self.member.parts.loss.value_and_grad(scores, self.task.label(label))
             may = max(may, ratio * value)
         paid = own

@@ -97,11 +97,13 @@ def update(
             rescale(state, totals, chances, counts)
         if nats.size > 0:
             believe(surrogate[t], nats, state[SCALE], beliefs, factors)
-        best, alike, most = 1.0, True, largest * state[SCALE]
+        best, alike, most, first = 1.0, True, largest * state[SCALE], -1
         for j in range(members):
             lost[j] = min(max(losses[t, j] / most, 0.0), 1.0)
-            best = min(best, lost[j])
-            alike = alike and lost[j] == lost[0]
+            if weights[t, j] > 0.0:
+                first = j if first < 0 else first
+                best = min(best, lost[j])
+                alike = alike and lost[j] == lost[first]
         if alarms.size > 0:
             mean = 0.0
             for j in range(members):

@@ -130,10 +130,8 @@ class RowClassifier(ClassifierMixin, RowEstimator):
 
         This is the randomized decoder of theorem 1: a class drawn from it has an expected loss
         below the surrogate loss by a constant factor. In a committee a member is drawn first, by
-        its weight, which adds the regret bound of the weights
-        (``learner_.shares.regret_bound``). It is not an estimate of the label's probability: see
-        :meth:`predict_proba`. Members that take the highest score give all probability to one
-        class.
+        its weight. It is not an estimate of the label's probability: see :meth:`predict_proba`.
+        Members that take the highest score give all probability to one class.
         """
         check_is_fitted(self)
         return self._own(self._looking(decoded, X, max(2, len(self._labels))))

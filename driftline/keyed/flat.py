@@ -291,7 +291,6 @@ def _owners(committee: Any) -> list[Owner]:
     everything, votes = slice(None), slice(len(shares.state) - len(shares.of_members), None)
     made = [
         _attribute(lambda: committee.shares, "state", votes),
-        _attribute(lambda: committee.shares, "sums", slice(0)),
     ]
     if committee._believes is not None:
         made.append(_attribute(lambda: committee._believes, "state", everything))

@@ -193,7 +193,8 @@ class KeyedCertificate:
 
     def __repr__(self) -> str:
         """Name the sums."""
-        most = self.bounds()["exact"]
+        bounds = self.bounds()
+        most = bounds.get("exact", bounds.get("book", "no keys"))
         words = most if isinstance(most, str) else f"at most {most:g}"
         return (
             f"KeyedCertificate({len(self)} keys, expected {self.expected:g}, {words}, "

@@ -10,13 +10,14 @@ INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 # Tests start many Pythons, which are slow where no compiled modules are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test golden test-all test-hard test-browser test-extras test-spark bench race race-full race-java docs figures \
+.PHONY: help setup demo test golden house test-all test-hard test-browser test-extras test-spark bench race race-full race-java docs figures \
   lock audit release clean
 
 help:
 	@echo "make demo      run the paper's experiment and name the files it wrote"
 	@echo "make test      lint, types, import order, tests, doctests"
 	@echo "make golden    which kinds of learners have other bits than tests/golden.json says"
+	@echo "make house     what the package weighs: lines, long functions, abilities that are written again"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make test-hard attacks: kills, fuzzed files and arrays, bounds checking; a quarter of an hour"
 	@echo "make test-extras   River, PyTorch and Dask, which it installs; some gigabytes"
@@ -57,6 +58,9 @@ test: setup
 
 golden: setup
 	@$(BIN)/python tests/golden.py
+
+house: setup
+	@$(BIN)/python -m benchmarks.house
 
 test-extras: setup
 	@$(INSTALL) -e ".[river,torch,dask]"

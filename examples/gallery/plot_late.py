@@ -31,10 +31,11 @@ plt.legend()
 plt.show()
 
 # %%
-# A certificate holds for such a run, too: in the order in which labels came, with what it has cost
-# that the weights of predictions were older than those when labels came.
+# A certificate holds for such a run, too: the guard's account is kept in the order in which labels
+# came, and half a mistake is allowed for each other label that was outstanding at a time.
 
 late = dl.certify(traces["a day late"], None, stream.inputs, stream.labels)
 print(
-    f"valid: {late.valid}, cost of old weights: {late.bill:.0f}, still to come: {late.outstanding}"
+    f"valid: {late.valid}, {late.expected:.0f} mistakes, at most {late.bounds()['book']:.0f}, "
+    f"still to come: {late.outstanding}"
 )

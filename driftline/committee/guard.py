@@ -51,7 +51,19 @@ from driftline.committee.account import (
     settled,
 )
 from driftline.errors import InputError
-from driftline.kernels import GUARD, exp, kernel
+from driftline.kernels import GUARD, kernel
+from driftline.kernels.elementary import log
+from driftline.kernels.products import padded, pitch_of
+from driftline.kernels.vectors import (
+    LANES,
+    LEAST_POWER,
+    above,
+    load,
+    power_down,
+    spread,
+    store,
+    total,
+)
 from driftline.learner import Member, Ticket
 from driftline.tasks import Task
 
@@ -66,6 +78,11 @@ RATIO, MOST, COST, CHANCE, RESERVES = range(5)
 
 #: The least probability that is counted.
 LEAST = 1e-300
+
+#: Rows of a room with a column for each member, before one for each label: whether it has
+#: probabilities, and keeps the book; its weight among those, its mean weight over that of all of
+#: its labels, and one over this; and its weights in all sets, of which the first are logarithms.
+ABLE, KEEPER, SURELY, MEAN, NORM, LOGS, OF_LABELS = 0, 1, 2, 3, 4, 5, 5 + len(SHARE_VALUES)
 
 
 @kernel(GUARD)
@@ -90,58 +107,59 @@ def watch(
     ratio, cost = params[RATIO], params[COST]
     of_sets = state[HEAD : HEAD + sets]
     own = state[HEAD + sets :]
-    mean = work[:members]
-    norm = work[members : 2 * members]
-    top = work[2 * members : 3 * members]
-    sure = work[3 * members : 4 * members]
-    powers = work[4 * members : (4 + count) * members]
-    rest = work[(4 + count) * members :]
+    lanes = pitch_of(members)
+    room = work[: (OF_LABELS + count) * lanes].reshape(OF_LABELS + count, lanes)
+    logs, chances = work[room.size :][:LANES], work[room.size + LANES :][:LANES]
+    rest = work[room.size + 2 * LANES :]
     p, b, e = rest[:count], rest[count : 2 * count], rest[2 * count : 3 * count]
-    may_pay, chances = rest[3 * count : 4 * count], rest[4 * count :]
+    may_pay, powers = rest[3 * count : 4 * count], room[OF_LABELS:]
     able = 0
-    for j in range(members):
-        if kinds[j] != NONE:
-            able += 1
-    for t in range(rounds):
-        total = 0.0
-        for j in range(members):
-            sure[j] = 0.0
-            if kinds[j] == SURE:
-                sure[j] = exp(own[j])
-                total += sure[j]
-        largest, whole = of_sets[0], 0.0
-        for g in range(1, sets):
-            largest = max(largest, of_sets[g])
+    for j in range(lanes):
+        kind, given = kinds[j] if j < members else NONE, j < members
+        able += 1 if kind != NONE else 0
+        room[ABLE, j] = 1.0 if kind != NONE else 0.0
+        room[KEEPER, j] = 1.0 if kind == SURE else 0.0
         for g in range(sets):
-            chances[g] = exp(of_sets[g] - largest)
-            whole += chances[g]
-        for j in range(members):
-            sure[j] /= total
-            mean[j] = chances[0] / whole * sure[j]
-        for g in range(1, sets):
-            weight = chances[g] / whole
-            for j in range(members):
-                mean[j] += weight * own[g * members + j]
-        for j in range(members):
-            top[j] = scores[t, 0, j]
-        for k in range(1, count):
-            for j in range(members):
-                top[j] = max(top[j], scores[t, k, j])
-        for j in range(members):
-            norm[j] = 0.0
+            room[LOGS + g, j] = own[g * members + j] if given else 0.0
+        for k in range(count):
+            powers[k, j] = 0.0
+    for g in range(LANES):
+        logs[g] = of_sets[g] if g < sets else LEAST_POWER
+    for t in range(rounds):
+        likely = power_down(load(logs, 0))
+        store(likely / total(likely), chances, 0)
+        whole = spread(0.0)
+        for c in range(0, lanes, LANES):
+            made = power_down(load(room[LOGS], c)) * load(room[KEEPER], c)
+            store(made, room[SURELY], c)
+            whole = whole + made
+        per = 1.0 / total(whole)
         for k in range(count):
             for j in range(members):
-                powers[k * members + j] = exp(scores[t, k, j] - top[j])
-                norm[j] += powers[k * members + j]
-        for j in range(members):
-            norm[j] = 1.0 / norm[j]
-            mean[j] *= norm[j]
+                powers[k, j] = scores[t, k, j]
+        for c in range(0, lanes, LANES):
+            made = load(room[SURELY], c) * per
+            store(made, room[SURELY], c)
+            made = made * chances[0]
+            for g in range(1, sets):
+                made = made + load(room[LOGS + g], c) * chances[g]
+            top, norm = load(powers[0], c), spread(0.0)
+            for k in range(1, count):
+                other = load(powers[k], c)
+                top = above(other, top, other, top)
+            for k in range(count):
+                other = power_down(load(powers[k], c) - top)
+                store(other, powers[k], c)
+                norm = norm + other
+            norm = 1.0 / norm
+            store(norm, room[NORM], c)
+            store(made * norm, room[MEAN], c)
         best = 0
         for k in range(count):
-            p[k] = 0.0
-            for j in range(members):
-                p[k] += mean[j] * powers[k * members + j]
-            p[k] = min(max(p[k], LEAST), 1.0)
+            whole = spread(0.0)
+            for c in range(0, lanes, LANES):
+                whole = whole + load(room[MEAN], c) * load(powers[k], c)
+            p[k] = min(max(total(whole), LEAST), 1.0)
             may_pay[k] = -ratio * math.log2(p[k])
             b[k] = min(1.0, may_pay[k])
             if p[k] > p[best]:
@@ -206,36 +224,46 @@ def watch(
                 beside(state)
         if counts > 0.0:
             settled(state, counts, excess, may, may_pay[y], acted)
-            power, high = counts / state[SCALE], -math.inf
+            share, high, largest = counts / state[SCALE], -math.inf, -math.inf
+            for g in range(LANES):
+                chances[g] = 1.0
+            whole = spread(0.0)
+            for c in range(0, lanes, LANES):
+                made = load(powers[y], c) * load(room[NORM], c)
+                made = above(made, LEAST, made, LEAST)
+                loss = log(made) * share
+                if share != 1.0:
+                    made = power_down(loss)
+                store(made, room[NORM], c)
+                store(load(room[LOGS], c) + loss * load(room[KEEPER], c), room[LOGS], c)
+                whole = whole + load(room[SURELY], c) * made
+            chances[0] = max(total(whole), LEAST)
             for j in range(members):
-                norm[j] = max(powers[y * members + j] * norm[j], LEAST)
                 if kinds[j] == SURE:
-                    own[j] += power * math.log(norm[j])
-                    high = max(high, own[j])
-                if power != 1.0:
-                    norm[j] = math.exp(power * math.log(norm[j]))
-            given = 0.0
-            for j in range(members):
-                given += sure[j] * norm[j]
-                if kinds[j] == SURE:
-                    own[j] -= high
-            of_sets[0] += math.log(max(given, LEAST))
-            largest = of_sets[0]
+                    high = max(high, room[LOGS, j])
+            for c in range(0, lanes, LANES):
+                store((load(room[LOGS], c) - high) * load(room[KEEPER], c), room[LOGS], c)
             for g in range(1, sets):
-                given = 0.0
-                for j in range(members):
-                    own[g * members + j] *= norm[j]
-                    given += own[g * members + j]
-                given = max(given, LEAST)
-                keeps, gives = (1.0 - SHARE_VALUES[g]) / given, SHARE_VALUES[g] / able
-                for j in range(members):
-                    if kinds[j] != NONE:
-                        own[g * members + j] = keeps * own[g * members + j] + gives
-                of_sets[g] += math.log(given)
-                largest = max(largest, of_sets[g])
+                whole = spread(0.0)
+                for c in range(0, lanes, LANES):
+                    made = load(room[LOGS + g], c) * load(room[NORM], c)
+                    store(made, room[LOGS + g], c)
+                    whole = whole + made
+                chances[g] = max(total(whole), LEAST)
+                keeps, gives = (1.0 - SHARE_VALUES[g]) / chances[g], SHARE_VALUES[g] / able
+                for c in range(0, lanes, LANES):
+                    made = load(room[LOGS + g], c) * keeps + load(room[ABLE], c) * gives
+                    store(made, room[LOGS + g], c)
+            store(load(logs, 0) + log(load(chances, 0)), logs, 0)
             for g in range(sets):
-                of_sets[g] -= largest
+                largest = max(largest, logs[g])
+            for g in range(sets):
+                logs[g] -= largest
         paid[t, 2] = state[ACCOUNT] + state[SCALE] * state[RESERVED]
+    for g in range(sets if learning else 0):
+        of_sets[g] = logs[g]
+        for j in range(members):
+            own[g * members + j] = room[LOGS + g, j]
 
 
 class Sure(NamedTuple):
@@ -414,7 +442,7 @@ class Guard(Account):
         params = [self.ratio, self.budget, self.cost, self.chance, float(reserves)]
         played, paid = np.empty((rounds, 1), np.int64), np.empty((rounds, 5))
         book = np.empty((0 if len(given[0]) else rounds, 2 * count + 1))
-        work = np.empty((4 + count) * members + 4 * count + len(SHARE_VALUES))
+        work = np.empty((OF_LABELS + count) * padded(members) + 2 * LANES + 4 * count)
         rounds_of, kept = late or (np.empty(0, np.int64), np.empty((0, self.kept)))
         watch.compiled(
             *(scores, self.codes(champion).reshape(rounds, -1), *given, self.kinds),

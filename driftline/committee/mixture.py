@@ -36,20 +36,36 @@ import numpy as np
 
 from driftline.committee.shares import (
     AT_ONCE,
+    CHANCE,
     HEAD,
+    OF_SETS,
     ONCE,
+    PAID,
     SCALE,
     SILENT,
     Shares,
     choose,
+    lay_out,
     move,
+    put_back,
     rescale,
+    weigh,
 )
 from driftline.detectors import AlarmLog
 from driftline.detectors.alarms import PARAMS, note, skip
 from driftline.errors import InputError
-from driftline.kernels import MIXTURE, exp, helper, kernel
-from driftline.kernels.inner import inner
+from driftline.kernels import MIXTURE, helper, kernel
+from driftline.kernels.products import padded, pitch_of
+from driftline.kernels.vectors import (
+    LANES,
+    above,
+    load,
+    power_down,
+    spread,
+    squares,
+    store,
+    total,
+)
 from driftline.learner import Member
 from driftline.typing import CheckedLabels
 
@@ -67,9 +83,13 @@ LEAST = 1e-290
 #: The score of the label that a member without probabilities predicts; others have 0.
 SURE = 2000.0
 
-#: Rows of a working space with a column for each learner, beside twice the number of labels.
-NORM, FACTOR, CHOSEN = 0, 1, 2
-ROWS = CHOSEN + TEMPERATURES
+#: Rows of a room with a column for each member, before one for each label: the weights of
+#: temperatures, what these gave the label, and what members paid.
+OWN, CHOSEN, LOST, OF_MEMBERS = 0, TEMPERATURES, 2 * TEMPERATURES, 2 * TEMPERATURES + 1
+
+#: Rows of a room of single vectors, before two for each label: the committee's weights of
+#: temperatures, what is shared among them, and what these gave the label.
+ALL, SHARED, GIVEN, OF_LABELS = 0, 1, 2, 3
 
 #: Where nothing is learned: no losses, and no labels. Where something is: no predictions of sets.
 NO_LOSSES, NO_LABELS, NOT_ASKED = (
@@ -80,61 +100,60 @@ NO_LOSSES, NO_LABELS, NOT_ASKED = (
 
 
 @helper
-def temper(room, calibration, labels, label):
-    """From exponentials at the least temperature to probabilities, side by side for all learners.
+def temper(scores, room, powers, label):
+    """Write the members' probabilities, a row for each label behind OF_MEMBERS.
 
-    ``room`` has a row of exponentials for every label, then one of probabilities for each, and then
-    ROWS more. Those of ``label`` by temperature are kept for :func:`calibrate`.
+    ``powers`` has a vector for each label, of the exponentials of some members side by side. What
+    temperatures gave ``label`` is kept for :func:`calibrate`.
     """
-    learners, at = room.shape[1], 2 * labels
-    norm, factor = room[at + NORM], room[at + FACTOR]
-    for i in range(TEMPERATURES):
-        own, kept = calibration[i], room[at + CHOSEN + i]
-        for j in range(learners):
-            norm[j] = room[0, j]
-        for k in range(1, labels):
-            powers = room[k]
-            for j in range(learners):
-                norm[j] += powers[j]
-        for j in range(learners):
-            norm[j] = 1.0 / norm[j]
-            factor[j] = own[j] * norm[j]
+    labels, members = scores.shape
+    for b in range(0, room.shape[1], LANES):
         for k in range(labels):
-            powers, mixed = room[k], room[labels + k]
-            if i == 0:
-                for j in range(learners):
-                    mixed[j] = factor[j] * powers[j]
-            else:
-                for j in range(learners):
-                    mixed[j] += factor[j] * powers[j]
-            if k == label:
-                for j in range(learners):
-                    kept[j] = norm[j] * powers[j]
-            for j in range(learners):
-                powers[j] *= powers[j]
+            for j in range(min(members - b, LANES)):
+                powers[k, j] = scores[k, b + j]
+        top = load(powers[0], 0)
+        for k in range(1, labels):
+            own = load(powers[k], 0)
+            top = above(own, top, own, top)
+        for k in range(labels):
+            store(power_down((load(powers[k], 0) - top) * 0.5**ROOTS), powers[k], 0)
+            store(spread(0.0), room[OF_MEMBERS + k], b)
+        for i in range(TEMPERATURES):
+            norm = load(powers[0], 0)
+            for k in range(1, labels):
+                norm = norm + load(powers[k], 0)
+            norm = 1.0 / norm
+            factor = norm * load(room[OWN + i], b)
+            if label >= 0:
+                store(norm * load(powers[label], 0), room[CHOSEN + i], b)
+            for k in range(labels):
+                own, mixed = load(powers[k], 0), room[OF_MEMBERS + k]
+                store(load(mixed, b) + factor * own, mixed, b)
+                store(own * own, powers[k], 0)
 
 
 @helper
-def calibrate(room, calibration, labels, weight):
+def calibrate(room, weight):
     """Let weights of temperatures learn from the label that :func:`temper` was given."""
-    learners, at = room.shape[1], 2 * labels
-    total = room[at + NORM]
-    for j in range(learners):
-        total[j] = 0.0
-    for i in range(TEMPERATURES):
-        own, kept = calibration[i], room[at + CHOSEN + i]
-        if weight != 1.0:
-            for j in range(learners):
-                kept[j] = math.exp(weight * math.log(max(kept[j], LEAST)))
-        for j in range(learners):
-            own[j] *= max(kept[j], LEAST)
-            total[j] += own[j]
-    for j in range(learners):
-        total[j] = (1.0 - SHARE) / total[j]
-    for i in range(TEMPERATURES):
-        own = calibration[i]
-        for j in range(learners):
-            own[j] = own[j] * total[j] + SHARE / TEMPERATURES
+    for b in range(0, room.shape[1], LANES):
+        norm = spread(0.0)
+        for i in range(TEMPERATURES):
+            if weight != 1.0:
+                weaken(room[CHOSEN + i][b : b + LANES], weight)
+            chosen = load(room[CHOSEN + i], b)
+            own = load(room[OWN + i], b) * above(chosen, LEAST, chosen, LEAST)
+            store(own, room[OWN + i], b)
+            norm = norm + own
+        norm = (1.0 - SHARE) / norm
+        for i in range(TEMPERATURES):
+            store(load(room[OWN + i], b) * norm + SHARE / TEMPERATURES, room[OWN + i], b)
+
+
+@helper
+def weaken(probabilities, weight):
+    """Let probabilities count as often as a sample weight says."""
+    for i in range(probabilities.size):
+        probabilities[i] = math.exp(weight * math.log(max(probabilities[i], LEAST)))
 
 
 @helper
@@ -145,14 +164,6 @@ def best_of(probabilities, cost):
         if probabilities[k] > probabilities[top]:
             top = k
     return -1 if 1.0 - probabilities[top] > cost else top
-
-
-@helper
-def loss_of(prediction, label, cost):
-    """Return the target loss of a prediction, of which -1 is no answer."""
-    if prediction < 0:
-        return cost
-    return 0.0 if prediction == label else 1.0
 
 
 @kernel(MIXTURE)
@@ -172,91 +183,108 @@ def mix(
     sets, learning = grid.shape[0], labels.size > 0
     totals = state[HEAD : HEAD + sets]
     chances = state[HEAD + sets : HEAD + 2 * sets]
-    own = state[HEAD + 2 * sets :]
-    rows = 2 * count + ROWS
-    room = work[: rows * members].reshape(rows, members)
-    rest = work[rows * members :]
-    alone = rest[:rows].reshape(rows, 1)
-    each = rest[rows : rows + sets * count].reshape(sets, count)
-    paid = rest[rows + sets * count :][:sets]
-    lost, factors = rest[rows + sets * (count + 1) :][:members], room[2 * count + NORM]
-    of_members = calibration[: TEMPERATURES * members].reshape(TEMPERATURES, members)
-    of_all = calibration[TEMPERATURES * members :].reshape(TEMPERATURES, 1)
+    lanes, width = pitch_of(members), pitch_of(sets)
+    first = (OF_MEMBERS + count) * lanes
+    second = first + (OF_LABELS + 2 * count) * LANES
+    third = second + (OF_SETS + members) * width
+    by_member = work[:first].reshape(OF_MEMBERS + count, lanes)
+    single = work[first:second].reshape(OF_LABELS + 2 * count, LANES)
+    by_set = work[second:third].reshape(OF_SETS + members, width)
+    each = work[third : third + count * width].reshape(count, width)
+    lost, powers, own = by_member[LOST][:members], single[OF_LABELS:], single[OF_LABELS + count :]
+    lay_out(state, grid, by_set)
+    for i in range(LANES):
+        at, given = TEMPERATURES * members + i, i < TEMPERATURES
+        single[ALL, i] = calibration[at] if given else 0.0
+        single[SHARED, i] = SHARE / TEMPERATURES if given else 0.0
+        for k in range(count):
+            powers[k, i] = 0.0
+        for j in range(lanes if given else 0):
+            by_member[OWN + i, j] = calibration[i * members + j] if j < members else 1.0
     for t in range(rounds):
         label = labels[t] if learning else -1
-        own_weights, mean = weights[t], probabilities[t]
-        for j in range(members):
-            own_weights[j] = 0.0
-        for g in range(sets):
-            for j in range(members):
-                own_weights[j] += chances[g] * own[g * members + j]
-        top = room[2 * count]
-        for j in range(members):
-            top[j] = scores[t, 0, j]
-        for k in range(1, count):
-            for j in range(members):
-                top[j] = max(top[j], scores[t, k, j])
+        mean = probabilities[t]
+        weigh(by_set, weights[t])
+        temper(scores[t], by_member, powers, label)
         for k in range(count):
-            for j in range(members):
-                room[k, j] = exp((scores[t, k, j] - top[j]) * 0.5**ROOTS)
-        temper(room, of_members, count, label)
-        for k in range(count):
-            mean[k] = 0.0
-        for g in range(sets):
-            for k in range(count):
-                each[g, k] = inner(own[g * members : (g + 1) * members], room[count + k])
-                mean[k] += chances[g] * each[g, k]
+            of_label, among = by_member[OF_MEMBERS + k], spread(0.0)
+            for s in range(0, width, LANES):
+                made = load(by_set[OF_SETS], s) * of_label[0]
+                for j in range(1, members):
+                    made = made + load(by_set[OF_SETS + j], s) * of_label[j]
+                store(made, each[k], s)
+                among = among + load(by_set[CHANCE], s) * made
+            mean[k] = total(among)
         highest = mean[0]
         for k in range(1, count):
             highest = max(highest, mean[k])
+        norm, whole = spread(0.0), 0.0
         for k in range(count):
             power = max(mean[k] / highest, LEAST)
             for _ in range(ROOTS):
                 power = math.sqrt(power)
-            alone[k, 0] = power
-        temper(alone, of_all, count, label)
-        total = 0.0
+            made = squares(power)
+            store(made, own[k], 0)
+            norm = norm + made
+        norm = 1.0 / norm
         for k in range(count):
-            total += alone[count + k, 0]
+            mean[k] = total(load(single[ALL], 0) * norm * load(own[k], 0))
+            whole += mean[k]
         for k in range(count):
-            mean[k] = alone[count + k, 0] / total
+            mean[k] /= whole
         predictions[t, 0] = best_of(mean, cost)
         if not learning:
             for g in range(theirs.shape[1]):
-                theirs[t, g] = best_of(each[g], cost)
+                theirs[t, g] = best_of(each[:, g], cost)
             continue
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
-        for g in range(sets):
-            paid[g] = loss_of(best_of(each[g], cost), label, cost)
+        for s in range(0, width, LANES):
+            top, paid = load(each[0], s), spread(0.0 if label == 0 else 1.0)
+            for k in range(1, count):
+                made = load(each[k], s)
+                paid = above(made, top, 0.0 if label == k else 1.0, paid)
+                top = above(made, top, made, top)
+            store(above(1.0 - top, cost, cost, paid), by_set[PAID], s)
         if counts < 0.0:  # a round that is only asked for
             for g in range(sets):
-                kept[rounds_of[t], g] = paid[g]
+                kept[rounds_of[t], g] = by_set[PAID, g]
         if counts <= 0.0:
             if counts == 0.0 and alarms.size > 0:
                 skip(alarms)
             continue
         if counts > state[SCALE]:
-            rescale(state, totals, chances, counts)
+            rescale(state, totals, chances, counts, by_set)
         scale, least, alike, average = state[SCALE], 1.0, True, 0.0
-        calibrate(alone, of_all, count, counts / scale)
-        calibrate(room, of_members, count, counts / scale)
+        calibrate(by_member, counts / scale)
+        store(norm * load(own[label], 0), single[GIVEN], 0)
+        if counts != scale:
+            weaken(single[GIVEN], counts / scale)
+        made = load(single[GIVEN], 0)
+        made = load(single[ALL], 0) * above(made, LEAST, made, LEAST)
+        store(made * ((1.0 - SHARE) / total(made)) + load(single[SHARED], 0), single[ALL], 0)
         for j in range(members):
             lost[j] = min(max(losses[t, j] / scale, 0.0), 1.0)
             least = min(least, lost[j])
             alike = alike and lost[j] == lost[0]
-            average += own_weights[j] * lost[j]
+            average += weights[t, j] * lost[j]
         if alarms.size > 0:
             note(average * (scale / counts), params, alarms)
         if rounds_of.size > 0 and kept[rounds_of[t], 0] >= 0.0:  # by what they predicted then
             for g in range(sets):
-                paid[g] = kept[rounds_of[t], g]
+                by_set[PAID, g] = kept[rounds_of[t], g]
         differ = False
         for g in range(sets):
-            paid[g] *= counts / scale
-            differ = differ or paid[g] != paid[0]
+            by_set[PAID, g] *= counts / scale
+            differ = differ or by_set[PAID, g] != by_set[PAID, 0]
         if differ:
-            choose(state, totals, chances, paid)
-        move(own, lost, least, alike, grid, factors)
+            choose(state, totals, chances, by_set)
+        move(by_set, lost, least, alike)
+    if learning:
+        put_back(by_set, state, sets)
+        for i in range(TEMPERATURES):
+            calibration[TEMPERATURES * members + i] = single[ALL, i]
+            for j in range(members):
+                calibration[i * members + j] = by_member[OWN + i, j]
 
 
 class Mixed(NamedTuple):
@@ -358,8 +386,9 @@ class Mixture:
         out: np.ndarray | None = None,
     ) -> Mixed:
         rounds, count, members = scores.shape
-        sets, rows = shares.kept, 2 * count + ROWS
-        work = np.empty((rows + 1) * members + rows + sets * (count + 1))
+        lanes, width = padded(members), padded(shares.kept)
+        size = (OF_MEMBERS + count) * lanes + (OF_LABELS + 2 * count) * LANES
+        work = np.empty(size + (OF_SETS + members + count) * width)
         weights = np.empty((rounds, members)) if out is None else out
         probabilities, made = np.empty((rounds, count)), np.empty((rounds, 1), np.int64)
         mix.compiled(

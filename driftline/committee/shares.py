@@ -26,8 +26,10 @@ from driftline.committee.beliefs import Beliefs, believe, mean_belief
 from driftline.detectors.alarms import PARAMS, AlarmLog, note, skip
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
+from driftline.kernels.products import padded, pitch_of
+from driftline.kernels.vectors import LANES, load, power_down, spread, store, total
 
-__all__ = ["Shares", "choose", "move", "rescale"]
+__all__ = ["Shares", "choose", "lay_out", "move", "put_back", "rescale", "weigh"]
 
 RATES = (0.25, 1.0, 4.0)
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
@@ -35,6 +37,10 @@ SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 #: The state begins with the mixability gap so far, and the scale of sample weights, 0 before the
 #: first. The gap starts above 0, so that the first decisions do not depend on rounding.
 GAP, SCALE, HEAD, FIRST_GAP = 0, 1, 2, 1.0
+
+#: Rows of the room in which sets lie side by side, before those of members: chances, minus learning
+#: rates, what is left to a member that errs, what members keep and are given, and what sets pay.
+CHANCE, RATE, WORST, KEEPS, GIVES, PAID, OF_SETS = range(7)
 
 #: The arguments where there are no surrogate losses, and so no beliefs.
 NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0), np.empty((0, 0)))
@@ -60,9 +66,9 @@ def update(
 ):  # fmt: skip
     """Write the weights before every round, and learn from its losses over the largest possible.
 
-    ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
-    side. ``state`` has gap and scale, the loss of every set, its chance, and the sets' weights. A
-    round in which all members fare alike moves no chance: nothing but the shares are given back.
+    ``grid`` has a row of learning rate and share for every set. ``state`` has gap and scale, the
+    loss of every set, its chance, and the sets' weights. A round in which all members fare alike
+    moves no chance: nothing but the shares are given back.
     Beliefs are moved by surrogate losses, and written to ``believed`` before every round; alarms
     are noted by the weighted mean of losses: unless these are empty. Where labels come late,
     ``kept`` has what sets pay when a round is asked for, over the largest loss.
@@ -71,30 +77,26 @@ def update(
     sets = grid.shape[0]
     totals = state[HEAD : HEAD + sets]
     chances = state[HEAD + sets : HEAD + 2 * sets]
-    own = state[HEAD + 2 * sets :]
-    paid = work[:sets]
-    factors = work[sets : sets + members]
-    lost = work[sets + members : sets + 2 * members]
+    lost, factors = work[:members], work[members : 2 * members]
+    room = work[2 * members :].reshape(OF_SETS + members, pitch_of(sets))
+    lay_out(state, grid, room)
     for t in range(rounds):
-        for j in range(members):
-            weights[t, j] = 0.0
-            for g in range(sets):
-                weights[t, j] += chances[g] * own[g * members + j]
+        weigh(room, weights[t])
         if believed.size > 0:
             mean_belief(beliefs, believed[t])
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
         if counts < 0.0 and rounds_of.size > 0:
+            for j in range(members):
+                lost[j] = max(losses[t, j] / largest, 0.0)
+            pay(room, lost)
             for g in range(sets):
-                total = 0.0
-                for j in range(members):
-                    total += own[g * members + j] * max(losses[t, j] / largest, 0.0)
-                kept[rounds_of[t], g] = total
+                kept[rounds_of[t], g] = room[PAID, g]
         if counts <= 0.0:
             if counts == 0.0 and alarms.size > 0:
                 skip(alarms)
             continue
         if counts > state[SCALE]:
-            rescale(state, totals, chances, counts)
+            rescale(state, totals, chances, counts, room)
         if nats.size > 0:
             believe(surrogate[t], nats, state[SCALE], beliefs, factors)
         best, alike, most, first = 1.0, True, largest * state[SCALE], -1
@@ -109,56 +111,92 @@ def update(
             for j in range(members):
                 mean += weights[t, j] * lost[j]
             note(mean * (state[SCALE] / counts), params, alarms)
-        late = rounds_of.size > 0 and kept[rounds_of[t], 0] >= 0.0  # else it is told at once
         if not alike:
-            for g in range(sets):
-                paid[g] = 0.0
-                if late:
-                    paid[g] = min(kept[rounds_of[t], g] / state[SCALE], 1.0)
-                    continue
-                for j in range(members):
-                    paid[g] += own[g * members + j] * lost[j]
-            choose(state, totals, chances, paid)
-        move(own, lost, best, alike, grid, factors)
+            if rounds_of.size > 0 and kept[rounds_of[t], 0] >= 0.0:  # else it is told at once
+                for g in range(sets):
+                    room[PAID, g] = min(kept[rounds_of[t], g] / state[SCALE], 1.0)
+            else:
+                pay(room, lost)
+            choose(state, totals, chances, room)
+        move(room, lost, best, alike)
+    put_back(room, state, sets)
 
 
 @helper
-def move(own, lost, best, alike, grid, factors):
+def lay_out(state, grid, room):
+    """Lay sets side by side: their own rows of the room, then one of each member's weights.
+
+    Columns beyond the last set are as the first one, with no chance.
+    """
+    sets, members = grid.shape[0], room.shape[0] - OF_SETS
+    own, able = state[HEAD + 2 * sets :], 0
+    for j in range(members):
+        able += 1 if own[j] > 0.0 else 0
+    for g in range(room.shape[1]):
+        of = g if g < sets else 0
+        room[CHANCE, g] = state[HEAD + sets + g] if g < sets else 0.0
+        room[RATE, g], room[WORST, g] = -grid[of, 0], math.exp(-grid[of, 0])
+        room[KEEPS, g], room[GIVES, g] = 1.0 - grid[of, 1], grid[of, 1] / able
+        for j in range(members):
+            room[OF_SETS + j, g] = own[of * members + j]
+
+
+@helper
+def put_back(room, state, sets):
+    """Write the sets' weights of members to the state."""
+    own, members = state[HEAD + 2 * sets :], room.shape[0] - OF_SETS
+    for g in range(sets):
+        for j in range(members):
+            own[g * members + j] = room[OF_SETS + j, g]
+
+
+@helper
+def weigh(room, weights):
+    """Write the members' weights: means over sets, by their chances."""
+    for j in range(weights.size):
+        mean = load(room[CHANCE], 0) * load(room[OF_SETS + j], 0)
+        for s in range(LANES, room.shape[1], LANES):
+            mean = mean + load(room[CHANCE], s) * load(room[OF_SETS + j], s)
+        weights[j] = total(mean)
+
+
+@helper
+def pay(room, lost):
+    """Write what each set pays: the mean over members, one after the other."""
+    for s in range(0, room.shape[1], LANES):
+        paid = load(room[OF_SETS], s) * lost[0]
+        for j in range(1, lost.size):
+            paid = paid + load(room[OF_SETS + j], s) * lost[j]
+        store(paid, room[PAID], s)
+
+
+@helper
+def move(room, lost, best, alike):
     """Let every set's weights of members learn from losses, of which ``best`` is the least.
 
     Then each member gets its share of all weight back: nothing but that if all fare alike. A member
     without any weight never gets one.
     """
-    sets, members = grid.shape[0], lost.size
-    for g in range(sets):
+    for s in range(0, room.shape[1], LANES):
+        keeps, gives = load(room[KEEPS], s), load(room[GIVES], s)
         if not alike:
-            if g == 0 or grid[g, 0] != grid[g - 1, 0]:
-                worst = math.exp(-grid[g, 0])  # of a member that errs where another does not
-                for j in range(members):
-                    away = lost[j] - best
-                    if away == 0.0:
-                        factors[j] = 1.0
-                    elif away == 1.0:
-                        factors[j] = worst
-                    else:
-                        factors[j] = math.exp(-grid[g, 0] * away)
-            norm = 0.0
-            for j in range(members):
-                own[g * members + j] *= factors[j]
-                norm += own[g * members + j]
-            for j in range(members):
-                own[g * members + j] /= norm
-        count = 0
-        for j in range(members):
-            count += 1 if own[g * members + j] > 0.0 else 0
-        keeps, gives = 1.0 - grid[g, 1], grid[g, 1] / count
-        for j in range(members):
-            if own[g * members + j] > 0.0:
-                own[g * members + j] = keeps * own[g * members + j] + gives
+            norm = spread(0.0)
+            for j in range(lost.size):
+                away, own = lost[j] - best, load(room[OF_SETS + j], s)
+                if away == 1.0:  # of a member that errs where another does not
+                    own = own * load(room[WORST], s)
+                elif away > 0.0:
+                    own = own * power_down(load(room[RATE], s) * away)
+                store(own, room[OF_SETS + j], s)
+                norm = norm + own
+            keeps = keeps / norm
+        for j in range(lost.size):
+            if room[OF_SETS + j, 0] > 0.0:
+                store(load(room[OF_SETS + j], s) * keeps + gives, room[OF_SETS + j], s)
 
 
 @helper
-def rescale(state, totals, chances, counts):
+def rescale(state, totals, chances, counts, room):
     """Let the scale be a power of 2 that is not below a weight; all sets count alike again."""
     scale = 1.0
     while scale < counts:
@@ -168,12 +206,13 @@ def rescale(state, totals, chances, counts):
     state[GAP], state[SCALE] = FIRST_GAP, scale
     for g in range(chances.size):
         totals[g], chances[g] = 0.0, 1.0 / chances.size
+        room[CHANCE, g] = chances[g]
 
 
 @helper
-def choose(state, totals, chances, paid):
+def choose(state, totals, chances, room):
     """Let the chances of the sets learn from what each has paid."""
-    sets = totals.size
+    sets, paid = totals.size, room[PAID]
     rate = math.log(sets) / state[GAP]
     mean, inside, least = 0.0, 0.0, math.inf
     for g in range(sets):
@@ -183,13 +222,14 @@ def choose(state, totals, chances, paid):
         totals[g] += paid[g]
         least = min(least, totals[g])
     state[GAP] += max(0.0, math.log(inside) / rate)  # mean minus mix loss
-    rate, total = math.log(sets) / state[GAP], 0.0
+    rate, norm = math.log(sets) / state[GAP], 0.0
     for g in range(sets):
         totals[g] -= least  # differences are all that counts
         chances[g] = math.exp(-rate * totals[g])
-        total += chances[g]
+        norm += chances[g]
     for g in range(sets):
-        chances[g] /= total
+        chances[g] /= norm
+        room[CHANCE, g] = chances[g]
 
 
 class Shares:
@@ -212,7 +252,7 @@ class Shares:
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
         every = np.ones(members, dtype=bool) if weighed is None else weighed
         self.state[HEAD + 2 * sets :] = np.tile(every / np.count_nonzero(every), sets)
-        self._work = np.empty(sets + 2 * members)
+        self._work = np.empty(2 * members + (OF_SETS + members) * padded(sets))
 
     @property
     def kept(self) -> int:

@@ -25,7 +25,9 @@ __all__ = [
     "hint",
     "intrinsic",
     "ir",
+    "lowering",
     "njit",
+    "templates",
     "twin",
     "types",
 ]
@@ -64,22 +66,25 @@ if TYPE_CHECKING:
     from llvmlite import ir
     from numba import config, njit, types
     from numba.core import cgutils, datamodel
+    from numba.core import imputils as lowering
     from numba.core.codegen import JITCodeLibrary as Library
     from numba.core.compiler import Compiler
-    from numba.core.typing import Signature
+    from numba.core.typing import Signature, templates
     from numba.extending import intrinsic
 else:
     try:
         from llvmlite import ir
         from numba import config, njit, types
         from numba.core import cgutils, datamodel
+        from numba.core import imputils as lowering
         from numba.core.codegen import JITCodeLibrary as Library
         from numba.core.compiler import Compiler
-        from numba.core.typing import Signature
+        from numba.core.typing import Signature, templates
         from numba.extending import intrinsic
     except ImportError as error:
         MISSING = str(error)
         ir = config = types = cgutils = datamodel = Signature = Placeholder()
+        lowering = templates = Placeholder()
         Compiler = Library = object
         njit, intrinsic = _plain_njit, _plain_intrinsic
 

@@ -21,13 +21,14 @@ Sun Microsystems (1993), *Freely Distributable LIBM*, s_log1p.c.
 from __future__ import annotations
 
 import math
-import struct
+
+import numpy as np
 
 from driftline.kernels.backend import intrinsic, twin, types
 from driftline.kernels.compile import helper
-from driftline.kernels.lanes import DOUBLE, INDEX, index
+from driftline.kernels.lanes import DOUBLE, Lanes
 
-__all__ = ["exp", "log1p", "where"]
+__all__ = ["exp", "log", "log1p", "power", "where"]
 
 #: Added to a whole number of less than 2^51, it moves the number to the last bits of the sum.
 SHIFT = 1.5 * 2.0**52
@@ -61,13 +62,19 @@ def where(condition, one, other):
     return one if condition else other
 
 
+def lanes_of(builder, value):
+    """Return the operations on values like this one, a number or a vector."""
+    return Lanes(builder, DOUBLE, getattr(value.type, "count", 1))
+
+
 @intrinsic
 def shifted_power(typing_context, shifted):
     """Put the last bits of a number into the exponent of another."""
 
     def generate(context, builder, signature, given):
-        exponents = builder.add(builder.bitcast(given[0], INDEX), index(1023))
-        return builder.bitcast(builder.shl(exponents, index(52)), DOUBLE)
+        lanes = lanes_of(builder, given[0])
+        exponents = builder.add(builder.bitcast(given[0], lanes.integers), lanes.whole(1023))
+        return builder.bitcast(builder.shl(exponents, lanes.whole(52)), lanes.type)
 
     return shifted(shifted), generate
 
@@ -76,6 +83,8 @@ def shifted_power(typing_context, shifted):
 def power_of_two(shifted):
     """``2 ** k`` for the sum of k and :data:`SHIFT`, with k from -1022 to 1023; else anything."""
     k = shifted - SHIFT
+    if isinstance(k, np.ndarray):
+        return np.ldexp(1.0, k.astype(int))
     return math.ldexp(1.0, int(k)) if -1023.0 < k < 1024.0 else 0.0
 
 
@@ -84,10 +93,12 @@ def exponent(typing_context, number):
     """Move the exponent to the last bits of a number, and take away what else that has."""
 
     def generate(context, builder, signature, given):
-        exponents = builder.add(builder.bitcast(given[0], INDEX), index(FROM_ROOT))
-        exponents = builder.lshr(exponents, index(52))
-        exponents = builder.or_(exponents, index(0x433 << 52))  # 2^52 plus the exponent
-        return builder.fsub(builder.bitcast(exponents, DOUBLE), DOUBLE(2.0**52 + 1023.0))
+        lanes = lanes_of(builder, given[0])
+        exponents = builder.add(builder.bitcast(given[0], lanes.integers), lanes.whole(FROM_ROOT))
+        exponents = builder.lshr(exponents, lanes.whole(52))
+        exponents = builder.or_(exponents, lanes.whole(0x433 << 52))  # 2^52 plus the exponent
+        less = lanes.constant(2.0**52 + 1023.0)
+        return builder.fsub(builder.bitcast(exponents, lanes.type), less)
 
     return number(number), generate
 
@@ -95,8 +106,7 @@ def exponent(typing_context, number):
 @twin(exponent)
 def exponent_of(number):
     """Return k such that ``2 ** -k`` times a number above 0 lies between the roots of 1/2 and 2."""
-    bits = struct.unpack("<q", struct.pack("<d", number))[0]
-    return float(((bits + FROM_ROOT) >> 52) - 1023)
+    return ((np.float64(number).view(np.int64) + FROM_ROOT) >> 52) - 1023.0
 
 
 @intrinsic
@@ -104,9 +114,11 @@ def mantissa(typing_context, number):
     """Take the exponent from the bits of a number."""
 
     def generate(context, builder, signature, given):
-        bits = builder.bitcast(given[0], INDEX)
-        power = builder.and_(builder.add(bits, index(FROM_ROOT)), index(0x7FF << 52))
-        return builder.bitcast(builder.sub(bits, builder.sub(power, index(0x3FF << 52))), DOUBLE)
+        lanes = lanes_of(builder, given[0])
+        bits = builder.bitcast(given[0], lanes.integers)
+        power = builder.and_(builder.add(bits, lanes.whole(FROM_ROOT)), lanes.whole(0x7FF << 52))
+        bits = builder.sub(bits, builder.sub(power, lanes.whole(0x3FF << 52)))
+        return builder.bitcast(bits, lanes.type)
 
     return number(number), generate
 
@@ -114,12 +126,12 @@ def mantissa(typing_context, number):
 @twin(mantissa)
 def mantissa_of(number):
     """Return ``2 ** -k`` times the number, with k of :func:`exponent_of`."""
-    return math.ldexp(number, -int(exponent_of(number)))
+    return np.ldexp(number, -exponent_of(number).astype(int))
 
 
 @helper
-def exp(x):
-    """``e ** x``: exact at 0; 0 and infinite where that is the nearest number; NaN for NaN."""
+def power(x):
+    """``e ** x`` for a number or a vector, where that lies far inside of the range of numbers."""
     k = (x * PER_LN2 + SHIFT) - SHIFT
     high, low = x - k * LN2_HIGH, k * LN2_LOW
     r = high - low
@@ -133,8 +145,13 @@ def exp(x):
     y = 1.0 + (high + (s * q - low))
     half = k * 0.5 + SHIFT
     rest = (k - (half - SHIFT)) + SHIFT
-    value = y * power_of_two(half) * power_of_two(rest)
-    return where(x < LOWEST, 0.0, where(x > HIGHEST, math.inf, value))
+    return y * power_of_two(half) * power_of_two(rest)
+
+
+@helper
+def exp(x):
+    """``e ** x``: exact at 0; 0 and infinite where that is the nearest number; NaN for NaN."""
+    return where(x < LOWEST, 0.0, where(x > HIGHEST, math.inf, power(x)))
 
 
 @helper
@@ -145,6 +162,18 @@ def log1p(x):
     near = k == 0.0
     f = where(near, x, mantissa_of(u) - 1.0)
     lost = where(near, 0.0, where(x < 1.0, x - (u - 1.0), 1.0 - (u - x)) * (1.0 / u))
+    return where(x < math.inf, log_of(k, f, lost), x)
+
+
+@helper
+def log(x):
+    """Return the logarithm of a number or a vector, above 0 and no less than normal numbers are."""
+    return log_of(exponent_of(x), mantissa_of(x) - 1.0, 0.0)
+
+
+@helper
+def log_of(k, f, lost):
+    """Return the logarithm of ``2 ** k * (1 + f)``, of which rounding has lost a little."""
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -153,5 +182,4 @@ def log1p(x):
     )
     even = 3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
     half = 0.5 * f * f
-    value = k * LN2_HIGH - ((half - (s * (half + (z * odd + w * even)) + (k * LN2_LOW + lost))) - f)
-    return where(x < math.inf, value, x)
+    return k * LN2_HIGH - ((half - (s * (half + (z * odd + w * even)) + (k * LN2_LOW + lost))) - f)

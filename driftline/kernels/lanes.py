@@ -76,9 +76,9 @@ class Lanes:
         self.zero = ir.Constant(self.type, [0.0] * count if count > 1 else 0.0)
 
     @property
-    def integers(self) -> ir.VectorType:
+    def integers(self) -> ir.Type:
         """The type of as many integers of 64 bits."""
-        return ir.VectorType(INDEX, self.count)
+        return ir.VectorType(INDEX, self.count) if self.count > 1 else INDEX
 
     def constant(self, number: float) -> ir.Constant:
         """Return a vector of this one number."""
@@ -86,7 +86,7 @@ class Lanes:
 
     def whole(self, number: int) -> ir.Constant:
         """Return a vector of this one integer."""
-        return ir.Constant(self.integers, [number] * self.count)
+        return ir.Constant(self.integers, [number] * self.count if self.count > 1 else number)
 
     def _place(self, start: ir.Value, i: ir.Value) -> ir.Value:
         return self.builder.bitcast(self.builder.gep(start, [i]), self.type.as_pointer())

@@ -56,6 +56,7 @@ from driftline.kernels.signatures import ENCODE as ENCODE
 from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
 from driftline.kernels.signatures import GUARD as GUARD
 from driftline.kernels.signatures import HASH as HASH
+from driftline.kernels.signatures import LEVEL as LEVEL
 from driftline.kernels.signatures import LISTED_LOSSES as LISTED_LOSSES
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import LOSSES as LOSSES

@@ -303,6 +303,13 @@ GUARD = types.void(
     matrix,
 )
 
+#: ``walk(cells, tops, ends, codes, events, asked, of labels, inside, coverage, account, counts,
+#: sums, made)``: see :mod:`driftline.sets.level`.
+LEVEL = types.void(
+    *(predictions, integers, integers, integers, integers, flags, integers, flags),
+    *(types.float64, vector, vector, vector, types.Array(types.boolean, 2, "C")),
+)
+
 #: ``balance(given, sample weights, params, state, paid, rounds, kept)``: see
 #: :mod:`driftline.committee.one_book`.
 BALANCE = types.void(matrix, vector, vector, vector, matrix, integers, matrix)

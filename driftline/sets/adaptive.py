@@ -54,9 +54,6 @@ from driftline.typing import Inputs, Labels
 
 __all__ = ["Adaptive"]
 
-#: How far the account of misses goes.
-ACCOUNT = 19.5
-
 
 @dataclass(frozen=True)
 class Adaptive(Part):
@@ -90,17 +87,6 @@ class Adaptive(Part):
     def level(self) -> SetLevel:
         """Return the level of sets before the first round."""
         return SetLevel(self)
-
-    def left_out(self, account: float) -> float:
-        """Return the share of labels to be left out, for a number of misses beyond the goal."""
-        miss = 1.0 - self.coverage
-        if account >= 0.0:
-            return miss * max(0.0, 1.0 - (account / ACCOUNT) ** 2)
-        return miss + (1.0 - miss) * min(1.0, (account / (ACCOUNT - miss)) ** 2)
-
-    def moved(self, account: float, miss: bool) -> float:
-        """Return the account after a round."""
-        return max(-ACCOUNT, account + miss - (1.0 - self.coverage))
 
     def run(
         self,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
+from driftline.kernels import LEVEL, helper, kernel
 from driftline.learner.late import LateRun
 from driftline.parts import from_config
 from driftline.state import archive
@@ -30,8 +31,69 @@ __all__ = ["SetLevel", "of_label"]
 #: How many cells there are in a unit, up to which distance from 0, and for how long counts stay.
 CELLS, REACH, MEMORY = 10, 20, 1000.0
 
+#: How far the account of misses goes.
+ACCOUNT = 19.5
+
 #: The version of the fields.
 VERSION = 1
+
+
+@helper
+def left_out(account, coverage):
+    """Return the share of labels to be left out, for a number of misses beyond the goal."""
+    miss = 1.0 - coverage
+    if account >= 0.0:
+        part = account / ACCOUNT
+        return miss * max(0.0, 1.0 - part * part)
+    part = account / (ACCOUNT - miss)
+    return miss + (1.0 - miss) * min(1.0, part * part)
+
+
+@helper
+def last_cell(account, coverage, counts, sums):
+    """Return up to which cell labels are in a set now; the most probable one always is."""
+    share, whole = left_out(account, coverage), 0.0
+    if share >= 1.0:
+        return -1
+    for i in range(counts.size):
+        whole += counts[i]
+        sums[i] = whole
+    if share <= 0.0 or not whole > 0.0:
+        return counts.size
+    for i in range(counts.size):
+        if sums[i] >= (1.0 - share) * whole:
+            return i
+    return counts.size
+
+
+@kernel(LEVEL)
+def walk(
+    cells, tops, ends, codes, events, asked, of_label, inside, coverage, account, counts, sums, made
+):  # fmt: skip
+    """Write the set of every round that is asked for, and learn from every label that is told.
+
+    The first places of events are those of rounds that were asked for earlier; ``of_label`` and
+    ``inside`` have the cell of each place's label, and whether that is in the set. A code that is
+    not below the round's end of ``ends`` is that of a label that was not known.
+    """
+    first, last, known = of_label.size - cells.shape[0], 0, False
+    for n in range(events.size):
+        place = events[n]
+        if not asked[n]:
+            miss = 0.0 if inside[place] else 1.0
+            account[0] = max(-ACCOUNT, account[0] + miss - (1.0 - coverage))
+            for c in range(counts.size):
+                counts[c] *= 1.0 - 1.0 / MEMORY
+            counts[of_label[place]] += 1.0
+            known = False
+            continue
+        if not known:
+            last, known = last_cell(account[0], coverage, counts, sums), True
+        i = place - first
+        for k in range(ends[i]):
+            made[i, k] = cells[i, k] <= last
+        made[i, tops[i]] = True
+        inside[place] = codes[i] < ends[i] and made[i, codes[i]]
 
 
 class SetLevel:
@@ -71,32 +133,15 @@ class SetLevel:
             raise InputError(f"expected rows of chances from 0 to 1: {error}") from None
         if given.ndim != 2 or not given.shape[1] or not ((given >= 0.0) & (given <= 1.0)).all():
             raise InputError(f"expected rows of chances from 0 to 1, but got shape {given.shape}")
-        made: np.ndarray = _cells(given) <= self._last_cell()
-        made[np.arange(len(made)), given.argmax(axis=1)] = True
-        return made
-
-    def _last_cell(self) -> int:
-        """Return up to which cell labels are in a set now; the most probable one always is."""
-        share = self.part.left_out(self.account)
-        if share >= 1.0:
-            return -1
-        sums = self.counts.cumsum()
-        if share <= 0.0 or not sums[-1] > 0.0:
-            return len(sums)
-        return int(sums.searchsorted((1.0 - share) * sums[-1]))
+        return self.play(given, None)
 
     def tell(self, chance: float, inside: bool) -> None:
         """Learn of a label: the chance that it had, and whether it was in the set."""
         if not 0.0 <= chance <= 1.0:
             raise InputError(f"expected a chance from 0 to 1, but got {chance!r:.80}")
-        self._tell(int(_cells(np.array([chance]))[0]), inside)
-
-    def _tell(self, cell: int, inside: bool) -> None:
-        """Learn of a label: the cell of its nonconformity, and whether it was in the set."""
-        self.account = self.part.moved(self.account, not inside)
-        self.counts *= 1.0 - 1.0 / MEMORY
-        self.counts[cell] += 1.0
-        self.rounds, self.misses = self.rounds + 1, self.misses + (not inside)
+        none, event, flag = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(1, dtype=bool)
+        own = _cells(np.array([chance])), np.array([bool(inside)])
+        self._walk(np.zeros((0, 1)), none, none, event, flag, *own)
 
     def play(
         self,
@@ -111,38 +156,43 @@ class SetLevel:
         which rounds were predicted and labels came, None where these come at once. ``known`` is how
         many labels were known before each round, None for all: others are in no set.
         """
-        made = np.zeros(chances.shape, dtype=bool)
-        counts = np.full(len(made), chances.shape[1]) if known is None else known
+        rounds, count = chances.shape
+        ends = np.full(rounds, count) if known is None else known
+        codes = ends if labels is None else labels
+        events, before = np.arange(rounds), np.zeros((0, 2))
+        asked = np.ones(rounds, dtype=bool)
+        if late is not None:
+            events, asked, before = late.rounds, late.asked, self.waiting
+        elif labels is not None:
+            events, asked = np.repeat(events, 2), np.tile([True, False], rounds)
+        own = chances[np.arange(rounds), np.minimum(codes, count - 1)]
+        of_label = np.r_[before[:, 0], np.where(codes < ends, own, 0.0)]
+        inside = np.r_[before[:, 1] > 0.0, np.zeros(rounds, dtype=bool)]
+        given = np.minimum(codes, ends), events, asked
+        made = self._walk(chances, ends, *given, _cells(of_label), inside)
+        if late is not None:
+            self.waiting = np.column_stack([of_label, inside])[late.left]
+        return made
 
-        cells, tops = _cells(chances), chances.argmax(axis=1).tolist()
-        ends = counts.tolist()
-
-        def ask(i: int) -> np.ndarray:
-            own, end = made[i], ends[i]
-            np.less_equal(cells[i, :end], self._last_cell(), out=own[:end])
-            own[tops[i]] = True
-            return own
-
-        if labels is None:
-            for i in range(len(made)):
-                ask(i)
-            return made
-        if late is None:
-            absent = int(_cells(np.zeros(1))[0])
-            for i, label in enumerate(labels.tolist()):
-                own, known_yet = ask(i), label < ends[i]
-                cell = cells.item(i, label) if known_yet else absent
-                self._tell(cell, known_yet and own.item(label))
-            return made
-        kept = np.concatenate([self.waiting, np.zeros((len(labels), 2))])
-        for place, asked in zip(late.rounds.tolist(), late.asked.tolist(), strict=True):
-            if asked:
-                i = place - late.carried
-                own, end = ask(i), ends[i]
-                kept[place] = of_label(chances[i, :end], own[:end], int(labels[i]))
-            else:
-                self.tell(float(kept[place, 0]), bool(kept[place, 1]))
-        self.waiting = kept[late.left]
+    def _walk(
+        self,
+        chances: np.ndarray,
+        ends: np.ndarray,
+        codes: np.ndarray,
+        events: np.ndarray,
+        asked: np.ndarray,
+        of_label: np.ndarray,
+        inside: np.ndarray,
+    ) -> np.ndarray:
+        """Play events; return the sets of rounds, and note whether labels are in them."""
+        made, account = np.zeros(chances.shape, dtype=bool), np.array([self.account])
+        rounds = _cells(chances), chances.argmax(axis=1), np.asarray(ends), codes
+        given = np.ascontiguousarray(events), np.ascontiguousarray(asked), of_label, inside
+        sums = np.empty_like(self.counts)
+        walk.compiled(*rounds, *given, self.part.coverage, account, self.counts, sums, made)
+        told = events[~asked]
+        self.account, self.rounds = float(account[0]), self.rounds + len(told)
+        self.misses += int(np.count_nonzero(~inside[told]))
         return made
 
     def predict_set(self, learner: Any, inputs: Inputs) -> np.ndarray:
@@ -171,7 +221,7 @@ class SetLevel:
         if about.get("kind") != "SetLevel" or about.get("version") != VERSION:
             raise InputError(f"expected a level of sets of version {VERSION}, not {about!r:.80}")
         part = from_config(about["part"])
-        if not hasattr(part, "left_out"):
+        if not hasattr(part, "level"):
             raise InputError(f"{part!r:.80} makes no sets")
         made = cls(part)
         made.account = float(about["account"])

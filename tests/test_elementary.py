@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_without_numba import without_numba
 
-from driftline.kernels import COMPILES, MIX, aligned_zeros, exp, kernel, log1p
-from driftline.kernels.elementary import power_of_two
+from driftline.kernels import COMPILES, MIX, aligned_zeros, exp, kernel, log1p, vectors
+from driftline.kernels.elementary import log, power_of_two
 from driftline.kernels.inner import inner
 
 pytestmark = pytest.mark.skipif(not COMPILES, reason="needs Numba")
@@ -176,3 +176,39 @@ def test_sums_of_products_have_one_order(size):
     products(a, b, np.zeros(0), out)
     assert out[0] == sums[0] + functools.reduce(operator.add, (a * b)[whole:], 0.0)
     assert out[0] == pytest.approx(math.fsum(a * b), rel=1e-12, abs=1e-3)
+
+
+@kernel(MIX)
+def lanes(values, others, params, out):
+    for i in range(0, values.size, vectors.LANES):
+        one, other = vectors.load(values, i), vectors.load(others, i)
+        made = vectors.above(one, other, one * other - other, vectors.power_down(0.0 - one))
+        made = made + log(one) / other * vectors.squares(1.0 - 2.0**-9)
+        vectors.store(made + vectors.total(one) * vectors.spread(2.0), out, i)
+
+
+PLAIN_LANES = """
+import numpy as np
+from test_elementary import OTHERS, SMALL_ONES, lanes
+made = np.zeros(len(OTHERS))
+lanes(np.array(SMALL_ONES), np.array(OTHERS), None, made)
+made = made.tolist()
+"""
+SMALL_ONES = np.exp(numbers(-690, 3, 400, seed=9)).tolist()
+OTHERS = numbers(0.001, 0.3, 400, seed=10).tolist()
+
+
+def test_vectors_have_the_bits_of_arrays():
+    made, _ = without_numba(PLAIN_LANES)
+    assert made == apply(lanes, SMALL_ONES, OTHERS).tolist()
+
+
+def test_logarithms_of_vectors_are_off_by_less_than_a_unit_in_the_last_place():
+    @kernel(MIX)
+    def logs(values, squares, params, out):
+        for i in range(0, values.size, vectors.LANES):
+            vectors.store(log(vectors.load(values, i)), out, i)
+
+    x = np.exp(numbers(-700.0, 700.0, 2000, seed=11))
+    pairs = zip(apply(logs, x), x, strict=True)
+    assert max(error_of(made, Decimal(own).ln()) for made, own in pairs) < 1.0

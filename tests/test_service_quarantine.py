@@ -146,19 +146,27 @@ def test_a_record_that_nobody_can_apply_is_no_end(played):
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize(
-    "damage", ["body=x'00ff'", "kind=77", "kind='x'", "kind=-1", "id=cast(x'ff' as text)"]
+    "damage",
+    [
+        *("body=x'00ff'", "kind=77", "kind='x'", "kind=-1", "id=cast(x'ff' as text)", "at='x'"),
+        *("at=-1", "at=9223372036854775807"),
+    ],
 )
 def test_a_damaged_record_is_no_end(played, kind, damage):
     machine, _, start = played
     machine.process([WORK["tell"]])
-    if (kind, damage[:4]) in ((1, "body"), (1, "kind")):
-        pytest.skip("a diary has no body; and a record that makes no model is none's first")
+    if (kind, damage[:4]) == (1, "body"):
+        pytest.skip("a diary has no body")
     before = machine.hosted("n").to_saved()
     machine.log._write.execute(f"update log set {damage} where model=1 and kind={kind}")
     machine = start()
     assert "record" in machine.quarantined[1].why
     assert machine.hosted("n").to_saved() == before
-    assert machine.process([Challenge("m", "other", b"", 0)])[0].status in (404, 503)
+    nameless = kind == 1 and damage.startswith("id")
+    status = machine.process([Challenge("m", "other", b"", 0)])[0].status
+    assert status == (404 if nameless else 503)
+    assert machine.log.last()[2] == 1000 and machine.now() == 1000
+    assert machine.process([Tell("n", ["a"], [Feedback("yes")])])[0].items[0]["learned"]
 
 
 @pytest.mark.parametrize("damage", ["kind=77", "id=cast(x'ff' as text)"])

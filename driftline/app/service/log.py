@@ -27,6 +27,9 @@ GENERATIONS = 2
 #: Seconds after which a log that was opened on a full disk is opened for writing again.
 RETRY = 1.0
 
+#: The latest time that a record can have: one after it is damaged.
+LATEST = 1 << 53
+
 #: How many records are read at a time.
 PIECE = 2_000
 
@@ -42,9 +45,9 @@ ROWS = (Kind.ASK, Kind.TELL, Kind.LEARN)
 OLD = """
 select l.seq, l.model, l.kind, l.id from log l
 left join ids i on l.kind=2 and i.model=l.model and i.id=l.id
-where l.seq<=? and l.at<? and l.seq<(select max(seq) from log) and case l.kind
-    when 1 then l.model in (select model from log where kind=9)
-    when 2 then i.told is null or (i.told>0 and i.told<=?) or (i.told=-1 and not ?)
+where l.seq<=? and l.at<? and l.seq<(select max(seq) from log) and case
+    when l.seq=l.model then l.model in (select model from log where kind=9)
+    when l.kind=2 then i.told is null or (i.told>0 and i.told<=?) or (i.told=-1 and not ?)
     else 1 end
 order by l.seq limit ?"""
 
@@ -61,6 +64,8 @@ def _key(id: str) -> bytes:
 
 def _record(row: Any) -> Record:
     seq, batch, at, model, kind, id, body = row
+    if not isinstance(at, int) or not 0 <= at <= LATEST:
+        at, kind = 0, Kind.DAMAGED
     try:
         return Record(seq, batch, at, model, Kind(kind), id, body)
     except ValueError:  # the disk has changed it
@@ -412,11 +417,12 @@ class SqliteLog:
             yield from reader.pieces(after, most)
 
     def last(self) -> tuple[int, int, int]:
-        """Return the last seq, the last batch, and its time; zeros if there is none."""
-        for seq, batch, at in self._rows(
-            "select seq, batch, at from log order by seq desc limit 1"
-        ):
-            return seq, batch, at
+        """Return the last seq, the last batch, and the last possible time; zeros for none."""
+        for seq, batch in self._rows("select seq, batch from log order by seq desc limit 1"):
+            statement = """
+                select at from log where typeof(at)='integer' and at between 0 and ?
+                order by seq desc limit 1"""
+            return seq, batch, self._value(statement, (LATEST,)) or 0
         return 0, 0, 0
 
     def snapshots(self) -> dict[int, list[Generation]]:
@@ -429,7 +435,7 @@ class SqliteLog:
     def created(self) -> dict[int, str]:
         """Return the names of models that were not deleted, by their numbers."""
         statement = """
-            select model, cast(id as blob) from log where kind=1
+            select model, cast(id as blob) from log where seq=model
             and model not in (select model from log where kind=9)"""
         return {model: id.decode(errors="replace") for model, id in self._rows(statement)}
 

@@ -228,10 +228,13 @@ class OneBook(Account):
         return made
 
     def reserve_of(self, encoded: np.ndarray, mean: np.ndarray) -> float:
-        """Return by how much one mean loss encoding may cost more than another, for any label."""
+        """Return by how much one mean loss encoding may cost more than another, for any label.
+
+        What is below a grain is the rounding of a solver.
+        """
         away = encoded - mean
         most = float(self.task.encode(self.task.top_label(away)) @ away)
-        return min(max(most, 0.0), self.largest)
+        return min(most, self.largest) if most > 1.0 / GRAIN else 0.0
 
     def look(
         self, rows: np.ndarray, own: np.ndarray, encoded: Any, means: Any, scores: Any, whole: bool

@@ -10,9 +10,10 @@ for every comparator in its domain. The account (:mod:`driftline.committee.accou
 committee to b, which is at most the largest loss h of the task.
 
 Before the label comes h is reserved; where it comes late, the largest difference of expected losses
-over all labels, which is linear in the label's encoding: one call of the task's oracle. Rounds of
-many sizes reserve h. What a late round is held to was known when its prediction was made, without a
-step: with :math:`\alpha` the surrogate gap of the decoder
+over all labels, which is linear in the label's encoding: one call of the polytope's oracle. Rounds
+of many sizes, and tasks that do not say their polytope, reserve h. What a late round is held to was
+known when its prediction was made, without a step: with :math:`\alpha` the surrogate gap of the
+decoder
 
 .. math:: b = \max(\mathbb E \ell, (1 - \alpha) L),
 
@@ -50,6 +51,7 @@ from driftline.committee.account import (
 from driftline.errors import InputError
 from driftline.kernels import BALANCE, kernel
 from driftline.learner import Member, Ticket
+from driftline.polytopes import Polytope
 from driftline.tasks import Task
 from driftline.theorem import AprioriBound
 from driftline.typing import CheckedLabels, Label
@@ -136,6 +138,7 @@ class OneBook(Account):
         self.known = [own if j == self.place else None for j, own in enumerate(self.known)]
         super().__init__(task, kinds, budget, heaviest, 0)
         learner: Any = members[self.place]
+        self.hull = _hull_of(task)
         self.member, self.draws = learner, not learner.parts.decoder.deterministic
 
     # -- what is known
@@ -233,7 +236,7 @@ class OneBook(Account):
         What is below a grain is the rounding of a solver.
         """
         away = encoded - mean
-        most = float(self.task.encode(self.task.top_label(away)) @ away)
+        most = self.largest if self.hull is None else float(self.hull.maximize(away) @ away)
         return min(most, self.largest) if most > 1.0 / GRAIN else 0.0
 
     def look(
@@ -295,3 +298,11 @@ class OneBook(Account):
 
     def _may_be(self, kinds: np.ndarray, rest: np.ndarray) -> bool:
         return bool((kinds == self.kinds).all())
+
+
+def _hull_of(task: Task) -> Polytope | None:
+    """Return the polytope of the labels' encodings, None if the task does not say it."""
+    try:
+        return None if task.layout.ragged else task.label_hull
+    except InputError:
+        return None

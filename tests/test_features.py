@@ -652,38 +652,16 @@ class Picky(Map):
     """A map that refuses rows by what those before it have made of them."""
 
     def mapper(self):
-        return PickyMapper()
-
-    def norm(self, features):
-        return math.inf
-
-    def width(self, features):
-        return features
+        return PickyMapper(self)
 
 
 class PickyMapper(Mapper):
-    outputs = 6
-
-    def piece(self, rows, start, stop):
-        made = self.look_at(rows, start, stop)
-        self.features = rows.features
-        return made
-
-    def look_at(self, rows, start=0, stop=None):
-        (array,) = rows.arrays(start, rows.rounds if stop is None else stop)
+    def mapped(self, rows, start, stop, learning):
+        (array,) = rows.arrays(start, stop)
         for t, row in enumerate(array):
             if row[0] > 0.95:
                 raise InputError(f"row {t} is above")
-        return DenseRows(array)
-
-    def to_saved(self):
-        return {"features": self.features}, {}
-
-    def resume(self, about, arrays):
-        self.features = about["features"]
-
-    def grown(self, features):
-        raise InputError("no")
+        return DenseRows(array), self.begun(rows)
 
 
 @pytest.mark.parametrize("known", [0, 9])

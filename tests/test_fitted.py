@@ -139,7 +139,7 @@ def test_another_transformer_of_the_name_is_found_out(saved, monkeypatch):
     with pytest.raises(InputError, match="another transformer, or was fitted again"):
         dl.load(path)
     Fitted(PCA(2).fit(ROWS), "prices")
-    with pytest.raises(InputError, match="become 2"):
+    with pytest.raises(InputError, match="must be 9 finite numbers"):
         dl.load(path)
 
 
@@ -153,10 +153,10 @@ def test_two_transformers_are_two_maps_whatever_their_names():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"features": 7}, "7 features become 6"),
-        ({"features": True}, "True features"),
-        ({"features": None}, "remembers nothing"),
-        ({"features": "6"}, "'6' features"),
+        ({"features": 7}, "is for 6 features, but rows have 7"),
+        ({"features": True}, "1 feature or more, or none, not True"),
+        ({"features": None}, "before the first row must be 0 finite numbers"),
+        ({"features": "6"}, "or none, not '6'"),
     ],
 )
 def test_an_edited_state_is_refused(change, words):
@@ -169,8 +169,10 @@ def test_an_edited_state_is_refused(change, words):
         for other in (None, array[:-1], array[np.newaxis], array.astype(object), array * np.nan):
             with pytest.raises(InputError):
                 mapper.restore(about, {**arrays, name: other})
-    with pytest.raises(InputError):
-        mapper.restore(about, {**arrays, "mapped": arrays["mapped"] + 0.1})
+    other = arrays["state"].copy()
+    mapper.layout.views(other).mapped[:] += 0.1
+    with pytest.raises(InputError, match="another transformer"):
+        mapper.restore(about, {"state": other})
     with pytest.raises(InputError):
         mapper.restore(about, {})
     assert laws.saved(mapper) == before
@@ -253,7 +255,10 @@ def test_what_a_transformer_does_wrong_is_refused_before_anything_changes(cell, 
             lambda: Fitted(OneHotEncoder().fit(ROWS[:, 3:4]), "n").transform(ROWS[:, 3:4]),
             "sparse_output=False",
         ),
-        (lambda: laws.after(PARTS[0], ROWS).grown(8), "is for 6 features: for 8, fit another"),
+        (
+            lambda: laws.after(PARTS[0], ROWS).grown(8),
+            "is for 6 features, but rows have 8: fit another",
+        ),
     ],
 )
 def test_what_is_no_fitted_transformer_is_refused(make, words):
@@ -275,9 +280,9 @@ def test_scikit_learn_is_not_imported_for_it():
 def test_looking_and_first_rows():
     mapper = PARTS[0].mapper()
     mapper.look_at(rows_of(ROWS[:3]))
-    assert mapper.features is None and mapper.to_saved() == ({"features": None}, {})
+    assert mapper.features is None and mapper.state.size == 0
     mapper.remember(rows_of(ROWS[4:5]))
-    np.testing.assert_array_equal(mapper.to_saved()[1]["row"], ROWS[4])
+    np.testing.assert_array_equal(mapper.layout.views(mapper.state).row, ROWS[4])
 
 
 class Times:

@@ -264,7 +264,7 @@ def test_longer_rows_go_on_as_if_they_had_been_0():
     rows = changing()[:400, :5]
     scaling = Standardiser(constant=False)
     scaling.transform(rows)
-    longer = scaling.with_features(8)
+    longer = scaling.grown(8)[0]
     wide = np.hstack([rows[:10], np.zeros((10, 3))])
     factor = np.sqrt(5 / 8)
     np.testing.assert_allclose(
@@ -407,10 +407,10 @@ def test_blobs_that_move_together_are_told_apart():
     assert dl.auto(dl.tasks.Multiclass(2), effort="fast").run(rows, labels).target_loss.sum() < 20
 
 
-@pytest.mark.parametrize("version", [None, 2, 4, "3"])
+@pytest.mark.parametrize("version", [None, 2, 4, "3", 3.0])
 def test_the_state_of_another_version_is_refused(version):
     scaling = Standardiser()
     scaling.transform(np.eye(3))
     config = scaling.config() | {"version": version}
-    with pytest.raises(InputError, match="expected a scaling of version 3, not"):
+    with pytest.raises(InputError, match="expected a state with version=3, not"):
         Standardiser.from_config(config, scaling.state)

@@ -736,7 +736,7 @@ class Committee(Shell):
         """Return the members that were left in by the first rows of a state."""
         scaling, first = state.scaling, state.members[0]
         features = first.features if scaling is None else scaling.features
-        sparse = scaling.sparse if scaling is not None else first.transposed
+        sparse = bool(scaling.sparse) if scaling is not None else first.transposed
         if features is None:
             return self._all
         return [m for m in self._all if m.map is None or m.map.suits(features, sparse)]
@@ -766,7 +766,7 @@ class Committee(Shell):
             if longer is not None and known is not None:
                 rest = longer - self._aside, known - self._aside
             if scaling is not None and rest[0] is not None:
-                scaling = scaling.with_features(rest[0])
+                scaling = scaling.grown(rest[0])[0]
             members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
             made = Committee(members, self.combine, scaling=scaling, **self._promised, _played=True)
             made.shares = self.shares.copy()
@@ -1133,7 +1133,7 @@ def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> Non
     if given is not None and own is not None:
         kinds = [(made.constant, made.dtype) for made in (given, own)]
         if kinds[0] == kinds[1]:
-            given.check_state()
+            given.layout.check(given.state)
             return
     if given is not None or own is not None:
         raise InputError(f"the scaling of the state, {given!r}, is not of the kind of {own!r}")

@@ -21,5 +21,5 @@ from driftline.features.ranks import Ranks as Ranks
 from driftline.features.raw import Raw as Raw
 from driftline.features.recent import Recent as Recent
 from driftline.features.shorten import Shorten as Shorten
-from driftline.features.standardise import Standardise as Standardise
+from driftline.features.standardiser import Standardise as Standardise
 from driftline.features.standardiser import Standardiser as Standardiser

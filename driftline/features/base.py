@@ -14,23 +14,31 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from driftline.errors import DAMAGE, InputError
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.flags import learned
 from driftline.inputs.groups import Groups
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, rows_of
 from driftline.inputs.sparse import SparseRows
 from driftline.inputs.sparse_sequences import SparseSequences, sparse_positions
 from driftline.parts import Part
+from driftline.state.arena import Field, Layout, grown_places, inside, within
 from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["Map", "Mapped", "Mapper"]
+
+#: The most features of rows.
+MOST = 10**8
+
+#: The state before the first row.
+NOTHING = np.zeros(0)
 
 #: Mapped rows. Where a map takes rounds of several rows, it returns such rounds.
 Mapped = DenseRows | SparseRows
@@ -52,22 +60,25 @@ class Map(Part, ABC):
     #: Whether mapped rows have the entries of rows, and one more at most.
     same_entries: ClassVar[bool] = False
 
+    #: Cells of this size or larger are refused; 0 if it is unknown.
+    largest_cell: ClassVar[float] = 0.0
+
     @abstractmethod
     def mapper(self) -> Mapper:
         """Return a mapper that has seen no rows."""
 
-    @abstractmethod
     def norm(self, features: int) -> float:
         """Return a bound of the norm of mapped rows, infinite if there is none."""
+        return self.longest
 
     @property
     def longest(self) -> float:
         """A bound of the norm of mapped rows for any number of features, infinite if unknown."""
         return math.inf
 
-    @abstractmethod
     def width(self, features: int) -> int:
-        """Return how many features mapped rows have."""
+        """Return how many features mapped rows have; by default those of rows."""
+        return features
 
     def entries(self, features: int) -> int:
         """Return how many numbers are stored at most for one mapped row."""
@@ -75,7 +86,7 @@ class Map(Part, ABC):
 
     def bears(self, features: int) -> float:
         """Return s such that rows with all ``|x_i| < s`` are never refused; 0 if unknown."""
-        return 0.0
+        return self.largest_cell
 
     def suits(self, features: int, sparse: bool) -> bool:
         """Return whether the map is for rows of this shape; a committee leaves it out on others."""
@@ -85,6 +96,28 @@ class Map(Part, ABC):
     def inner(self) -> Map:
         """The map without a limit of the rows that it is for: equal ones can share a mapper."""
         return self
+
+    # -- the state of a mapper
+
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Return what is learned from rows of this shape; fields grow by the axis "features"."""
+        return ()
+
+    def check_features(self, features: int) -> None:
+        """Refuse rows with more or fewer features than the map is for."""
+        return
+
+    def check(self, state: Any, features: int) -> None:
+        """Refuse a state that no rows can lead to, by name; each field is in its range."""
+        return
+
+    def add(self, state: Any, old: int) -> None:
+        """Write what depends on other fields for new features, which come after ``old`` ones."""
+        return
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Return the old index of each output after growing, -1 if new; these come last."""
+        return grown_places(self.width(old), self.width(new))
 
     def state_bytes(self, features: int, sparse: bool = False) -> int:
         """Return about how many bytes a mapper's state has, for rows of this shape.
@@ -100,15 +133,41 @@ class Map(Part, ABC):
 
 
 class Mapper(ABC):
-    """A map with its state: what it has learned from rows so far."""
+    """A map with its state: what it has learned from rows so far.
 
-    #: The number of features of rows, None before the first.
+    The state is one buffer, in which the map says what is where (:meth:`Map.fields`).
+    """
+
+    #: The number of features of rows, and whether these are sparse; None before the first.
     features: int | None = None
+    sparse: bool | None = None
+
+    #: Whether rows must always be of one kind, sparse or dense.
+    one_kind: ClassVar[bool] = False
+
+    #: The map that limits which rows may come first, if one does.
+    limit: Map | None = None
+
+    #: The mappers of the maps that a map is made of.
+    mappers: Sequence[Mapper] = ()
+
+    def __init__(self, part: Map):
+        self.part = part
+        self.state = NOTHING
+        self._clear()
+
+    def _clear(self) -> None:
+        """Begin with new buffers, which no other mapper writes to."""
+        return
 
     @property
     def bare(self) -> Mapper:
         """The mapper without a limit of the rows that it is for."""
-        return self
+        if self.limit is None:
+            return self
+        made = self.copy()
+        made.limit = None
+        return made
 
     @property
     def counted(self) -> float | None:
@@ -116,52 +175,85 @@ class Mapper(ABC):
         return None
 
     @property
-    @abstractmethod
     def outputs(self) -> int:
         """How many features mapped rows have, once :attr:`features` is known."""
+        assert self.features is not None
+        return self.part.width(self.features)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the fields of the state are in the buffer."""
+        if self.features is None:
+            return Layout(())
+        return self._layout(self.features, bool(self.sparse))
+
+    def _layout(self, features: int, sparse: bool) -> Layout:
+        return Layout(self.part.fields(features, sparse), features=features)
+
+    # -- rows
 
     @abstractmethod
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return mapped rows, each by the state before it, and the state after them.
+
+        ``learning`` has a flag for each row, whether it is learned from. Without flags none is,
+        any number of threads may call, and the rows that are returned are nobody else's. If a row
+        is refused, the state stays as it was.
+        """
+
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none.
 
         Mapped rows may lie in a buffer that the next piece is written to. Rows that are learned
         from have ``labels``; a row must not be mapped by its own.
         """
+        self.meet(rows)
+        made, state = self.mapped(rows, start, stop, learned(rows, start, stop))
+        sparse = rows.transposed if self.one_kind else None
+        self.features, self.sparse, self.state = rows.features, sparse, state
+        return made
 
-    @abstractmethod
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, without learning.
 
         Any number of threads may do so at once.
         """
+        self.meet(rows)
+        return self.mapped(rows, start, rows.rounds if stop is None else stop, None)[0]
 
     def remember(self, rows: Rows) -> None:
         """Learn from rows as :meth:`piece` does; a single row was mapped by look_at before."""
         self.piece(rows, 0, rows.rounds)
 
-    @abstractmethod
-    def to_saved(self) -> Saved:
-        """Return what was learned as plain data and arrays, which are copies."""
+    def meet(self, rows: Rows) -> None:
+        """Refuse rows of another length or kind than those before."""
+        if self.features is None:
+            if self.limit is not None and not self.limit.suits(rows.features, rows.transposed):
+                kind = "sparse" if rows.transposed else "dense"
+                raise InputError(
+                    f"{self.limit!r} is for dense rows of fewer features, but these are {kind} and "
+                    f"have {rows.features}"
+                )
+            return
+        if rows.features != self.features:
+            raise InputError(
+                f"inputs have {rows.features} features, but {self.features} were seen before"
+            )
+        if self.one_kind and self.sparse != rows.transposed:
+            kinds = ("dense", "sparse")
+            raise InputError(
+                f"inputs are {kinds[rows.transposed]}, but those before were "
+                f"{kinds[not rows.transposed]}: they are mapped in different ways"
+            )
 
-    def restore(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` returned, if it is a valid state of this map."""
-        try:
-            self.resume(about, arrays)
-        except InputError:
-            raise
-        except DAMAGE as error:
-            raise InputError(f"this is no state of a map: {error!r}") from error
-
-    @abstractmethod
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state; if it is refused, nothing changes."""
-
-    @abstractmethod
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return a mapper for more features, and the old index of each output, -1 if new.
-
-        New features come after the old, and were 0 in all rows so far.
-        """
+    def begun(self, rows: Rows) -> np.ndarray:
+        """Return the state; before the first row a new one, if the map is for such rows."""
+        if self.features is not None:
+            return self.state
+        self.part.check_features(rows.features)
+        return self._layout(rows.features, rows.transposed).new()
 
     def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return mapped rows, each mapped by the state before it, and learn from them.
@@ -181,12 +273,95 @@ class Mapper(ABC):
             return [vectors.copy() for vectors in mapped.groups]
         return mapped.matrix.copy() if isinstance(mapped, SparseRows) else mapped.array.copy()
 
-    def meet(self, rows: Rows) -> None:
-        """Refuse rows of another length than those before."""
-        if self.features is not None and rows.features != self.features:
+    # -- the state as a value
+
+    def facts(self) -> Json:
+        """Return what a state must have in common with the mapper that goes on from it."""
+        return {}
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        made.state = self.state.copy()
+        if self.mappers:
+            made.mappers = [mapper.copy() for mapper in self.mappers]
+        made._clear()
+        return made
+
+    def to_saved(self) -> Saved:
+        """Return what was learned as plain data and arrays, which are copies."""
+        about = {"features": self.features, "sparse": self.sparse, **self.facts()}
+        about["outputs"] = None if self.features is None else self.outputs
+        arrays = {"state": self.state.copy()}
+        if self.mappers:
+            saved = [mapper.to_saved() for mapper in self.mappers]
+            about["maps"] = [own for own, _ in saved]
+            for j, (_, own) in enumerate(saved):
+                arrays |= within(j, own)
+        return about, arrays
+
+    def restore(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from what :meth:`to_saved` returned, if it is a valid state of this map."""
+        try:
+            made = self._restored(about, arrays)
+        except InputError:
+            raise
+        except DAMAGE as error:
+            raise InputError(f"this is no state of a map: {error!r}") from error
+        self.features, self.sparse, self.state = made.features, made.sparse, made.state
+        self.mappers = made.mappers
+        self._clear()
+
+    def _restored(self, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return a mapper with a state that may come from anywhere, if it is valid."""
+        for name, own in self.facts().items():
+            if (type(about[name]), about[name]) != (type(own), own):
+                raise InputError(f"expected a state with {name}={own!r}, not {about[name]!r:.80}")
+        made, state = self.copy(), arrays["state"]
+        features, made.sparse = about["features"], about["sparse"]
+        known = type(features) is int and 1 <= features <= MOST
+        kinds = (False, True) if self.one_kind and known else (None,)
+        if not (known or features is None) or made.sparse not in kinds:
             raise InputError(
-                f"inputs have {rows.features} features, but {self.features} were seen before"
+                f"a map has met rows of 1 feature or more, or none, not {features!r:.80} with "
+                f"sparse={made.sparse!r:.80}"
             )
+        if known:
+            self.part.check_features(features)
+        layout = made._layout(features, bool(made.sparse)) if known else Layout(())
+        views = layout.check(state)
+        made.features, made.state = features, state.copy()
+        if self.mappers:
+            made._restore_mappers(about["maps"], arrays)
+        outputs = made.outputs if known else None
+        if about["outputs"] != outputs:
+            raise InputError(f"{features} features become {outputs}, not {about['outputs']!r:.80}")
+        same = features == self.features and np.array_equal(state, self.state)
+        if known and not same:  # on the way back from a refused row nothing need be checked
+            self.part.check(views, features)
+        return made
+
+    def _restore_mappers(self, states: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Restore the mappers of the maps that a map is made of."""
+        if not isinstance(states, list) or len(states) != len(self.mappers):
+            raise InputError(f"expected states of {len(self.mappers)} maps, not {states!r:.100}")
+        for j, (mapper, own) in enumerate(zip(self.mappers, states, strict=True)):
+            mapper.restore(own, inside(j, arrays))
+
+    def grown(self, features: int) -> tuple[Self, np.ndarray]:
+        """Return a mapper for more features, and the old index of each output, -1 if new.
+
+        New features come after the old, and were 0 in all rows so far.
+        """
+        made, old = self.copy(), self.features
+        if old is None:
+            return made, np.zeros(0, dtype=np.int64)
+        self.part.check_features(features)
+        made.features = features
+        made.state = self.layout.grown(self.state, features=grown_places(old, features))
+        self.part.add(made.layout.views(made.state), old)
+        return made, self.part.places(old, features)
 
 
 @lru_cache(maxsize=1024)

@@ -16,8 +16,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
     SketchMap,
@@ -67,6 +65,7 @@ class Bins(SketchMap):
     They have norm 1 once there are knots, after 4 rows, and 0 before. The bins of a new feature
     come after those of the others, whose entries shrink by the root of the ratio of features.
 
+    >>> import numpy as np
     >>> rows = np.array([[0.0], [1.0], [7.0], [7.0], [6.0], [-3.0]])
     >>> Bins(3).transform(rows).toarray()[4:]
     array([[0., 0., 1.],
@@ -98,7 +97,3 @@ class Bins(SketchMap):
     def entries(self, features: int) -> int:
         """Count an entry for every feature."""
         return features
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new bins after the old."""
-        return np.r_[np.arange(old * self.bins), np.full((new - old) * self.bins, -1)]

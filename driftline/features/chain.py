@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
-from driftline.typing import Json, Saved
 
 __all__ = ["Chain", "Union"]
 
@@ -100,7 +98,7 @@ class Chain(_Several):
 
     def mapper(self) -> ChainMapper:
         """Return a mapper that has seen no rows."""
-        return ChainMapper(self.maps)
+        return ChainMapper(self, self.maps)
 
     def norm(self, features: int) -> float:
         """Ask the last map."""
@@ -146,7 +144,7 @@ class Union(_Several):
 
     def mapper(self) -> UnionMapper:
         """Return a mapper that has seen no rows."""
-        return UnionMapper(self.maps)
+        return UnionMapper(self, self.maps)
 
     def norm(self, features: int) -> float:
         """Return the root of the sum of all squares."""
@@ -171,11 +169,14 @@ class Union(_Several):
 
 
 class _SeveralMapper(Mapper):
-    """Mappers of several maps, with the states of all."""
+    """Mappers of several maps; the state is theirs."""
 
-    def __init__(self, maps: Sequence[Map]):
+    mappers: list[Mapper]
+
+    def __init__(self, part: Map, maps: Sequence[Map]):
+        super().__init__(part)
         self.maps = tuple(maps)
-        self.mappers = [part.mapper() for part in maps]
+        self.mappers = [own.mapper() for own in maps]
 
     def meet(self, rows: Rows) -> None:
         """Refuse rows of another length than those before, or of a kind that a map does not take.
@@ -187,42 +188,13 @@ class _SeveralMapper(Mapper):
             if part.dense_only and isinstance(rows, SparseRows):
                 raise InputError(f"{part!r} is for dense rows: give an array, as by .toarray()")
 
-    def to_saved(self) -> Saved:
-        """Return the states of all, with names that begin with the number of the map."""
-        saved = [mapper.to_saved() for mapper in self.mappers]
-        arrays: dict[str, np.ndarray] = {}
-        for j, (_, own) in enumerate(saved):
-            arrays |= {f"{j}.{name}": array for name, array in own.items()}
-        return {"features": self.features, "maps": [about for about, _ in saved]}, arrays
-
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state, if it is valid for these maps on one stream."""
-        features, states = about["features"], about["maps"]
-        if not isinstance(states, list) or len(states) != len(self.mappers):
-            raise InputError(f"expected states of {len(self.mappers)} maps, not {states!r:.100}")
-        mappers = [part.mapper() for part in self.maps]
-        for j, (mapper, own) in enumerate(zip(mappers, states, strict=True)):
-            start = f"{j}."
-            mapper.restore(
-                own, {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-            )
-        if [mapper.features for mapper in mappers] != self._expected(mappers, features):
-            known = [mapper.features for mapper in mappers]
-            raise InputError(f"maps that have seen {known} features are not those of one stream")
-        self.features, self.mappers = features, mappers
-
-    @abstractmethod
-    def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
-        """Return how many features each mapper sees, for rows of this many features."""
-
     def _or_none(self, call: Callable[[], Made]) -> Made:
         """Call a function that changes the mappers; if it fails, roll all of them back."""
-        before = [mapper.to_saved() for mapper in self.mappers]
+        before = [mapper.copy() for mapper in self.mappers]
         try:
             return call()
         except BaseException:
-            for mapper, saved in zip(self.mappers, before, strict=True):
-                mapper.restore(*saved)
+            self.mappers = before
             raise
 
 
@@ -234,25 +206,20 @@ class ChainMapper(_SeveralMapper):
         """How many features the last map has."""
         return self.mappers[-1].outputs
 
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none."""
-        self.meet(rows)
-        try:
-            made = self._or_none(lambda: self._piece(rows, start, stop))
-        except _LaterError as error:
-            later = error
-            self._or_none(lambda: self._named(rows, start, stop, self._piece, later))
-        self.features = rows.features
-        return made
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return rows as the last map makes them; if one refuses a row, none has learned."""
 
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
-        self.meet(rows)
-        stop = rows.rounds if stop is None else stop
+        def call(start: int, stop: int) -> Mapped:
+            return self._passed_on(rows, start, stop, learning is not None)
+
+        changing = self._or_none if learning is not None else lambda call: call()
         try:
-            return self._look_at(rows, start, stop)
+            return changing(lambda: call(start, stop)), self.state
         except _LaterError as error:
-            self._named(rows, start, stop, self._look_at, error)
+            found = error
+        return changing(lambda: _named(rows, start, stop, call, found)), self.state
 
     def remember(self, rows: Rows) -> None:
         """Learn from rows; of a single one, which was looked at before, no map refuses anything."""
@@ -267,58 +234,39 @@ class ChainMapper(_SeveralMapper):
         self.mappers[-1].remember(made)
         self.features = rows.features
 
-    def _piece(self, rows: Rows, start: int, stop: int) -> Mapped:
+    def _passed_on(self, rows: Rows, start: int, stop: int, learns: bool) -> Mapped:
+        """Return rows that were passed from map to map, each of which learns or none does."""
         first, *later = self.mappers
-        made = first.piece(rows, start, stop)
+        made = first.piece(rows, start, stop) if learns else first.look_at(rows, start, stop)
         with _later():
             for mapper in later:
                 made.labels = None if rows.labels is None else rows.labels[start:stop]
                 made.asked = None if rows.asked is None else rows.asked[start:stop]
-                made = mapper.piece(made, 0, stop - start)
+                made = mapper.piece(made, 0, stop - start) if learns else mapper.look_at(made)
         return made
 
-    def _look_at(self, rows: Rows, start: int, stop: int) -> Mapped:
-        first, *later = self.mappers
-        made = first.look_at(rows, start, stop)
-        with _later():
-            for mapper in later:
-                made.labels = None if rows.labels is None else rows.labels[start:stop]
-                made = mapper.look_at(made)
-        return made
-
-    def _named(
-        self, rows: Rows, start: int, stop: int, call: Callable[..., Mapped], found: InputError
-    ) -> NoReturn:
-        """Map rows one by one, to name the one that a later map refuses."""
-        for t in range(start, stop):
-            try:
-                call(rows, t, t + 1)
-            except _LaterError as error:
-                where = f"row {t}" if rows.rounds > 1 else "the input"
-                raise InputError(f"{where}, as it was mapped: {error}") from error
-        raise found
-
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
+    def grown(self, features: int) -> tuple[Self, np.ndarray]:
         """Return a mapper for more features: each map grows with the outputs of the one before."""
-        other = ChainMapper(self.maps)
+        made, places, wide = self.copy(), np.zeros(0, dtype=np.int64), features
         if self.features is None:
-            return other, np.zeros(0, dtype=np.int64)
-        places, wide = np.zeros(0, dtype=np.int64), features
+            return made, places
         for j, mapper in enumerate(self.mappers):
-            other.mappers[j], own = mapper.grown(wide)
+            made.mappers[j], own = mapper.grown(wide)
             if j == 0 or not self.maps[j].placewise:
                 places = own
             kept = np.array_equal(places[: mapper.outputs], np.arange(mapper.outputs))
             if not kept and not all(part.placewise for part in self.maps[j + 1 :]):
                 raise InputError(f"{self.maps[j]!r} grows in the middle: no map can follow it")
-            wide = other.mappers[j].outputs
-        other.features = features
-        return other, places
+            wide = made.mappers[j].outputs
+        made.features = features
+        return made, places
 
-    def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
-        if features is None:
-            return [None] * len(mappers)
-        return [features, *(m.outputs for m in mappers[:-1] if m.features is not None)]
+    def _restore_mappers(self, states: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        super()._restore_mappers(states, arrays)
+        wide = self.features
+        for mapper in self.mappers:
+            _check_stream(mapper, wide)
+            wide = None if wide is None else mapper.outputs
 
 
 class UnionMapper(_SeveralMapper):
@@ -329,17 +277,15 @@ class UnionMapper(_SeveralMapper):
         """The features of all maps."""
         return sum(mapper.outputs for mapper in self.mappers)
 
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none."""
-        self.meet(rows)
-        pieces = self._or_none(lambda: [m.piece(rows, start, stop) for m in self.mappers])
-        self.features = rows.features
-        return _beside(pieces)
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
-        self.meet(rows)
-        return _beside([mapper.look_at(rows, start, stop) for mapper in self.mappers])
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return the rows of all maps; if one refuses a row, none has learned."""
+        if learning is None:
+            made = [mapper.look_at(rows, start, stop) for mapper in self.mappers]
+        else:
+            made = self._or_none(lambda: [m.piece(rows, start, stop) for m in self.mappers])
+        return _beside(made), self.state
 
     def remember(self, rows: Rows) -> None:
         """Learn from rows; of a single one, which was looked at before, no map refuses anything."""
@@ -351,21 +297,43 @@ class UnionMapper(_SeveralMapper):
             mapper.remember(rows)
         self.features = rows.features
 
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
+    def grown(self, features: int) -> tuple[Self, np.ndarray]:
         """Return one for rows with more features, and where its outputs were before."""
-        other = UnionMapper(self.maps)
+        made, places, first = self.copy(), [np.zeros(0, dtype=np.int64)], 0
         if self.features is None:
-            return other, np.zeros(0, dtype=np.int64)
-        places, first = [], 0
+            return made, places[0]
         for j, mapper in enumerate(self.mappers):
-            other.mappers[j], own = mapper.grown(features)
+            made.mappers[j], own = mapper.grown(features)
             places.append(np.where(own < 0, -1, own + first))
             first += mapper.outputs
-        other.features = features
-        return other, np.concatenate(places)
+        made.features = features
+        return made, np.concatenate(places)
 
-    def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
-        return [features] * len(mappers)
+    def _restore_mappers(self, states: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        super()._restore_mappers(states, arrays)
+        for mapper in self.mappers:
+            _check_stream(mapper, self.features)
+
+
+def _check_stream(mapper: Mapper, features: int | None) -> None:
+    """Refuse a mapper that has seen another stream than rows with this many features."""
+    if mapper.features != features:
+        raise InputError(
+            f"maps of one stream have met rows of {features} features, not of {mapper.features}"
+        )
+
+
+def _named(
+    rows: Rows, start: int, stop: int, call: Callable[[int, int], object], found: InputError
+) -> NoReturn:
+    """Map rows one by one, to name the one that a later map refuses."""
+    for t in range(start, stop):
+        try:
+            call(t, t + 1)
+        except _LaterError as error:
+            where = f"row {t}" if rows.rounds > 1 else "the input"
+            raise InputError(f"{where}, as it was mapped: {error}") from error
+    raise found
 
 
 def _beside(parts: list[Mapped]) -> Mapped:

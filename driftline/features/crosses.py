@@ -145,8 +145,8 @@ class Crosses(SketchMap):
         """Return room for the cells of one feature, and the bins of a row."""
         return CELLS + features
 
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Give new features a knot at 0, if all columns stay where they are."""
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new pairs after the old, if all columns stay where they are."""
         few, many = self.entries(old), self.entries(new)
         if self._per_pair(few) != self._per_pair(many):
             raise InputError(
@@ -154,12 +154,7 @@ class Crosses(SketchMap):
                 f"{self.columns} columns, but {few} had {self._per_pair(few)}: expected more "
                 "columns from the start, or pairs by name"
             )
-        return super().grow(state, old, new)
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new pairs after the old."""
-        known = np.arange(self.width(old))
-        return np.r_[known, np.full(self.width(new) - len(known), -1)]
+        return super().places(old, new)
 
     def _per_pair(self, pairs: int) -> int:
         """Return how many columns each pair has."""

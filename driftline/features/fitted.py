@@ -16,24 +16,18 @@ name brings its transformer along, so that copies and audits do not depend on wh
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.base import Map, Mapped, Mapper
+from driftline.features.base import MOST, Map, Mapper
 from driftline.features.compiled import check_whole
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.flags import learned
 from driftline.inputs.rows import Rows, refuse
-from driftline.typing import Json, Saved
+from driftline.state.arena import Field
 
 __all__ = ["Fitted"]
-
-#: More features are refused, as in other maps.
-MOST = 10**8
 
 #: How far numbers may be from those of another machine, as a share of the largest.
 SAME = 1e-6
@@ -113,19 +107,34 @@ class Fitted(Map):
         """Return a mapper that has seen no rows."""
         return FittedMapper(self)
 
-    def norm(self, features: int) -> float:
-        """Know none."""
-        return math.inf
-
     def width(self, features: int) -> int:
         """Count what the transformer makes."""
         return self.outputs
+
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Keep the first row that was learned from, and what became of it."""
+        known = Field("known", least=0.0, most=1.0, whole=True)
+        return known, Field("row", ("features",)), Field("mapped", (self.outputs,))
+
+    def check(self, state: Any, features: int) -> None:
+        """Refuse the state of a transformer that makes something else of the first row."""
+        if not state.known:
+            return
+        mapped, made = state.mapped, self.one(state.row, "the first row that was mapped")
+        if not np.abs(made - mapped).max() <= SAME * max(1.0, np.abs(mapped).max()):
+            raise InputError(
+                f"{self!r} makes something else of the first row than was made of it: it is "
+                "another transformer, or was fitted again; give the one that was used"
+            )
 
     def check_features(self, features: int) -> None:
         """Refuse rows of another length than the transformer was fitted on, if it says so."""
         expected = getattr(self.transformer, "n_features_in_", features)
         if features != expected:
-            raise InputError(f"{self!r} is for {expected} features, but rows have {features}")
+            raise InputError(
+                f"{self!r} is for {expected} features, but rows have {features}: fit another one, "
+                "and start a learner with it"
+            )
 
     def one(self, row: np.ndarray, where: str) -> np.ndarray:
         """Return what the transformer makes of one row, if that is a row of finite numbers."""
@@ -157,86 +166,31 @@ class Fitted(Map):
 class FittedMapper(Mapper):
     """Calls the transformer, and remembers the first row and what became of it."""
 
-    def __init__(self, part: Fitted):
-        self.part = part
-        self.first: tuple[np.ndarray, np.ndarray] | None = None
+    part: Fitted
 
-    @property
-    def outputs(self) -> int:
-        """How many features the transformer makes."""
-        return self.part.outputs
-
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``; the very first that is learned from is remembered."""
-        made, told = self.look_at(rows, start, stop), learned(rows, start, stop)
-        if self.first is None and told.any():
-            first = int(np.argmax(told))
-            self.features = rows.features
-            self.first = rows.row(start + first).copy(), made.row(first).copy()
-        return made
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> DenseRows:
-        """Map rows ``start`` to ``stop``, one by one."""
-        self.meet(rows)
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[DenseRows, np.ndarray]:
+        """Map rows one by one; the very first that is learned from is remembered."""
         if not isinstance(rows, DenseRows):
             raise InputError(f"{self.part!r} is for dense rows: give an array, as by .toarray()")
-        if self.features is None:
-            self.part.check_features(rows.features)
-        (array,) = rows.arrays(start, rows.rounds if stop is None else stop)
-        made = np.empty((len(array), self.outputs))
+        state = self.begun(rows)
+        (array,) = rows.arrays(start, stop)
+        made = np.empty((len(array), self.part.outputs))
         for t, row in enumerate(array):
             if not np.isfinite(row).all():
                 refuse(rows, start + t)
             alone = rows.before + rows.rounds == 1
             made[t] = self.part.one(row, "the input" if alone else f"row {rows.before + start + t}")
-        return DenseRows(made)
+        if learning is not None and learning.any() and not state[0]:
+            first = int(np.argmax(learning))
+            state = np.r_[1.0, array[first], made[first]]
+        return DenseRows(made), state
 
     def remember(self, rows: Rows) -> None:
         """Remember the first row, if these have it."""
-        if self.first is None or rows.rounds > 1:
+        if self.features is None or not self.state[0] or rows.rounds > 1:
             self.piece(rows, 0, rows.rounds)
-
-    def to_saved(self) -> Saved:
-        """Return the first row, and what became of it."""
-        names = dict(zip(("row", "mapped"), self.first or (), strict=False))
-        return {"features": self.features}, {name: array.copy() for name, array in names.items()}
-
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on, if the transformer makes of the first row what was made of it."""
-        features = about["features"]
-        if features is None:
-            if arrays:
-                raise InputError("a map that has seen nothing remembers nothing")
-            self.features, self.first = None, None
-            return
-        row, mapped = (_vector(arrays[name]) for name in ("row", "mapped"))
-        if type(features) is not int or (row.size, mapped.size) != (features, self.outputs):
-            raise InputError(
-                f"{features!r:.80} features become {self.outputs}, not {row.size} {mapped.size}"
-            )
-        self.part.check_features(features)
-        known = self.first  # on the way back from a row that was refused, nothing need be asked
-        if known is None or not all(map(np.array_equal, known, (row, mapped))):
-            made = self.part.one(row, "the first row that was mapped")
-            if not np.abs(made - mapped).max() <= SAME * max(1.0, np.abs(mapped).max()):
-                raise InputError(
-                    f"{self.part!r} makes something else of the first row than was made of it: it "
-                    "is another transformer, or was fitted again; give the one that was used"
-                )
-        self.features, self.first = features, (row, mapped)
-
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Refuse more features: the transformer was fitted on these."""
-        other = FittedMapper(self.part)
-        if self.features is None:
-            return other, np.zeros(0, dtype=np.int64)
-        if features != self.features:
-            raise InputError(
-                f"{self.part!r} is for {self.features} features: for {features}, fit another one "
-                "and start a learner with it"
-            )
-        other.features, other.first = self.features, self.first
-        return other, np.arange(self.outputs)
 
 
 def _found(name: str) -> Any:
@@ -282,12 +236,3 @@ def _outputs(transformer: Any) -> int:
         f"{transformer!r:.80} does not say how many features it makes: fit it first, or give "
         f"columns= ({found})"
     )
-
-
-def _vector(array: np.ndarray) -> np.ndarray:
-    """Return a copy of a vector, if it is one of finite numbers."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
-        raise InputError(f"a row is a vector of numbers, not {array!r:.80}")
-    if not np.isfinite(array).all():
-        raise InputError("a row that was mapped is finite, but this is not")
-    return array.copy()

@@ -146,10 +146,6 @@ class Fourier(CompiledMap):
         """Return room for the angles of one row."""
         return self.count
 
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Leave all cosines where they are."""
-        return np.arange(self.count)
-
 
 def _generator(seed: int, branch: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(branch,)))

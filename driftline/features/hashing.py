@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.base import Mapped
+from driftline.features.base import MOST, Mapped
 from driftline.features.compiled import LARGEST_INDEX, CompiledMap, CompiledMapper, check_whole
 from driftline.features.hashes import DEGREE, PRIME, hashed
 from driftline.inputs.rows import Rows, refuse
@@ -33,9 +33,6 @@ from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel
 
 __all__ = ["Hashing"]
-
-#: The most features.
-MOST = 10**8
 
 
 @dataclass(frozen=True)
@@ -90,10 +87,6 @@ class Hashing(CompiledMap):
         """Rows are divided by their norm."""
         return 1.0
 
-    def norm(self, features: int) -> float:
-        """Rows are divided by their norm."""
-        return 1.0
-
     def width(self, features: int) -> int:
         """Count the columns."""
         return self.columns
@@ -115,30 +108,19 @@ class Hashing(CompiledMap):
         hashes = np.random.default_rng(self.seed).integers(0, PRIME, 3 * DEGREE)
         return np.r_[self.columns, self.categories is not False, hashes].astype(np.float64)
 
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Leave all columns where they are."""
-        return np.arange(self.columns)
-
 
 class HashingMapper(CompiledMapper):
     """Hashes rows of either kind; it remembers how many features they have."""
 
     part: Hashing
 
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``."""
-        made = self.look_at(rows, start, stop)
-        self.features = rows.features
-        return made
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map rows ``start`` to ``stop``: nothing is remembered of them anyway."""
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return hashed rows: nothing is remembered of them."""
         from scipy.sparse import csr_array
 
-        self.meet(rows)
-        stop = rows.rounds if stop is None else stop
-        if self.features is None:
-            self.part.check_features(rows.features)
+        state = self.begun(rows)
         if self._constants is None:
             self._constants = rows.features, self.part.constants(rows.features)
         split = self._sparse if isinstance(rows, SparseRows) else self._dense
@@ -152,7 +134,8 @@ class HashingMapper(CompiledMapper):
         self.part.kernel(*given, out, out_columns, out_starts)
         kept = slice(0, int(out_starts[-1]))
         wide = self.part.columns
-        return SparseRows.made(out[kept], out_columns[kept], out_starts, wide, csr_array)
+        made = SparseRows.made(out[kept], out_columns[kept], out_starts, wide, csr_array)
+        return made, state
 
     def _dense(self, rows: Rows, start: int, stop: int) -> tuple[np.ndarray, ...]:
         """Return the cells that are looked at, all finite, with their features."""

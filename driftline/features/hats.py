@@ -15,8 +15,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
     SketchMap,
@@ -73,6 +71,7 @@ class Hats(SketchMap):
     Mapped rows have norm 1 at most: a share of one over the root of the number of features for
     each. Knots move when the number of rows has doubled (:mod:`driftline.features.sketch`).
 
+    >>> import numpy as np
     >>> rows = np.array([[1.0], [2.0], [3.0], [4.0], [2.5], [9.0]])
     >>> Hats(4).transform(rows)[4:]
     array([[0. , 0.5, 0.5, 0. ],
@@ -99,7 +98,3 @@ class Hats(SketchMap):
     def levels(self) -> int:
         """The number of knots."""
         return self.knots
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new hats after the old."""
-        return np.r_[np.arange(old * self.knots), np.full((new - old) * self.knots, -1)]

@@ -15,7 +15,6 @@ Where a round has several rows, all of them are mapped by the counts before the 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,9 +22,9 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features.base import Mapped
-from driftline.features.compiled import BothMapper, CompiledMap, check_number
+from driftline.features.compiled import CompiledMap, CompiledMapper, check_number
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.flags import learned, none
+from driftline.inputs.flags import none
 from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
 from driftline.inputs.sparse_sequences import SparseSequences
@@ -35,8 +34,8 @@ from driftline.kernels import (
     MAP_SPARSE_ROUNDS64,
     Kernel,
     kernel,
-    zeros,
 )
+from driftline.state.arena import MOST_ROWS, Field
 
 __all__ = ["InverseCounts"]
 
@@ -120,56 +119,29 @@ class InverseCounts(CompiledMap):
         """Return a mapper that has seen no rows."""
         return InverseCountsMapper(self)
 
-    def norm(self, features: int) -> float:
-        """Return infinity: mapped rows are as long as rows are."""
-        return math.inf
-
-    def width(self, features: int) -> int:
-        """Count the features."""
-        return features
-
-    def size(self, features: int) -> int:
-        """Return one count for each feature."""
-        return features
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Count the rows of each feature."""
+        return (Field("counts", ("features",), least=0.0, most=MOST_ROWS, whole=True),)
 
     def constants(self, features: int) -> np.ndarray:
         """Return the gain and the power."""
         return np.array([float(self.gain), float(self.power)])
 
-    def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse numbers that are no counts."""
-        if not ((state >= 0.0) & (state <= 2.0**53) & (state == np.floor(state))).all():
-            raise InputError("how often features were seen must be whole numbers, 0 or more")
 
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Return the counts, 0 for new features."""
-        return np.pad(state, (0, new - old))
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new features after the old."""
-        return np.r_[np.arange(old), np.full(new - old, -1)].astype(np.int64)
-
-
-class InverseCountsMapper(BothMapper):
+class InverseCountsMapper(CompiledMapper):
     """Counts how often features are not 0, in rows and in rounds of several rows."""
 
     part: InverseCounts
+    one_kind = True
 
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rounds ``start`` to ``stop``, and count; if one is refused, none is counted."""
-        self.meet(rows)
-        known = self.features is not None
-        state = self.state.copy() if known else zeros(self.part.size(rows.features))
-        made = self._made(rows, start, stop, state, learned(rows, start, stop))
-        self.features, self.sparse, self.state = rows.features, rows.transposed, state
-        return made
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rounds ``start`` to ``stop`` as if it came next, without counting."""
-        self.meet(rows)
-        stop = rows.rounds if stop is None else stop
-        state = zeros(rows.features) if self.features is None else self.state
-        return self._made(rows, start, stop, state, none(stop - start))
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return mapped rounds, and the counts after those that are learned from."""
+        state, learns = self.begun(rows), none(stop - start) if learning is None else learning
+        if learning is not None and self.features is not None:
+            state = state.copy()
+        return self._made(rows, start, stop, state, learns), state
 
     def _made(
         self, rows: Rows, start: int, stop: int, state: np.ndarray, learning: np.ndarray

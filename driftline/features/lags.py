@@ -12,7 +12,6 @@ holds against comparators that see the last labels, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,10 +20,9 @@ from driftline.errors import InputError
 from driftline.features.base import Map, Mapper
 from driftline.features.compiled import check_whole
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.flags import learned
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
-from driftline.typing import Json, Saved
+from driftline.state.arena import Field
 
 __all__ = ["Lags"]
 
@@ -51,6 +49,8 @@ class Lags(Map):
     lags: int
     classes: int
 
+    largest_cell = math.inf
+
     def __post_init__(self) -> None:
         """Refuse sizes that are none."""
         check_whole("the number of lags", self.lags, 1, 1000)
@@ -67,55 +67,49 @@ class Lags(Map):
         """One entry for every lag, one over the root of their number."""
         return 1.0
 
-    def norm(self, features: int) -> float:
-        """One entry for every lag, one over the root of their number."""
-        return 1.0
-
     def width(self, features: int) -> int:
         """Count the classes of all lags."""
         return self.lags * self.classes
 
-    def bears(self, features: int) -> float:
-        """Refuse nothing that is finite."""
-        return math.inf
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Keep the codes of the last labels."""
+        most = self.classes - 1
+        return (Field("past", (self.lags,), fill=NONE, least=NONE, most=most, whole=True),)
 
 
 class LagsMapper(Mapper):
     """Remembers the last labels, the oldest first."""
 
-    def __init__(self, part: Lags):
-        self.part = part
-        self.past = np.full(part.lags, NONE, dtype=np.int64)
+    part: Lags
 
     @property
-    def outputs(self) -> int:
-        """The classes of all lags."""
-        return self.part.lags * self.part.classes
+    def past(self) -> np.ndarray:
+        """The codes of the last labels."""
+        known = self.features is not None
+        return self.state.astype(np.int64) if known else np.full(self.part.lags, NONE)
 
-    def piece(self, rows: Rows, start: int, stop: int) -> DenseRows:
-        """Map rows ``start`` to ``stop`` by the labels before each, and remember their own."""
-        self._check(rows, start, stop)
-        told, lags = learned(rows, start, stop), self.part.lags
-        known = np.concatenate([self.past, self._codes(rows, start, stop)[told]])
-        before = np.r_[0, told.cumsum()][:-1]  # of the labels in known, beside the lags
-        made = self._made(known[before[:, np.newaxis] + np.arange(lags - 1, -1, -1)])
-        self.features, self.past = rows.features, known[len(known) - lags :].copy()
-        return made
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[DenseRows, np.ndarray]:
+        """Map rows by the labels before each, and remember their own.
 
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> DenseRows:
-        """Map each of rows ``start`` to ``stop`` as if it came next: all by the same labels.
-
-        Rows that are to be remembered next have labels of their own, which are refused here.
+        Without learning all are mapped by the same labels. Rows that are to be remembered next have
+        labels of their own, which are refused here.
         """
-        stop = rows.rounds if stop is None else stop
         self._check(rows, start, stop)
-        if rows.labels is not None:
-            self._codes(rows, start, stop)
-        return self._made(np.tile(self.past[::-1], (stop - start, 1)))
+        past, state = self.past, self.begun(rows)
+        if learning is None:
+            if rows.labels is not None:
+                self._codes(rows, start, stop)
+            return self._made(np.tile(past[::-1], (stop - start, 1))), state
+        lags = self.part.lags
+        known = np.concatenate([past, self._codes(rows, start, stop)[learning]])
+        before = np.r_[0, learning.cumsum()][:-1]  # of the labels in known, beside the lags
+        made = self._made(known[before[:, np.newaxis] + np.arange(lags - 1, -1, -1)])
+        return made, known[len(known) - lags :].astype(np.float64)
 
     def _check(self, rows: Rows, start: int, stop: int) -> None:
         """Refuse rows that are not like those before, or not finite."""
-        self.meet(rows)
         if isinstance(rows, SparseRows):
             starts = rows.starts[start : stop + 1]
             good = np.isfinite(rows.values[starts[0] : starts[-1]])
@@ -145,29 +139,4 @@ class LagsMapper(Mapper):
         out = np.zeros((len(codes), self.part.lags, self.part.classes))
         t, lag = np.nonzero(codes != NONE)
         out[t, lag, codes[t, lag]] = 1.0 / math.sqrt(self.part.lags)
-        return DenseRows(out.reshape(len(codes), self.outputs))
-
-    def to_saved(self) -> Saved:
-        """Return the last labels."""
-        return {"features": self.features}, {"past": self.past.copy()}
-
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from the last labels, if they can be some."""
-        features, past = about["features"], arrays["past"]
-        if not isinstance(past, np.ndarray) or past.dtype != np.int64:
-            raise InputError(f"the last labels are whole numbers, not {past!r:.80}")
-        if past.shape != self.past.shape or not ((past >= NONE) & (past < self.part.classes)).all():
-            raise InputError(f"these are not the last {self.part.lags} labels: {past!r:.80}")
-        if features is None and (past != NONE).any():
-            raise InputError("a map that has seen nothing remembers nothing")
-        if features is not None and (type(features) is not int or not 1 <= features <= 10**8):
-            raise InputError(f"a map has 1 feature or more, not {features!r:.80}")
-        self.features, self.past = features, past.copy()
-
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return one for rows with more features, of which nothing is seen."""
-        other = LagsMapper(self.part)
-        if self.features is None:
-            return other, np.zeros(0, dtype=np.int64)
-        other.features, other.past = features, self.past.copy()
-        return other, np.arange(self.outputs)
+        return DenseRows(out.reshape(len(codes), self.part.width(0)))

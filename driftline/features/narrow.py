@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from driftline.errors import InputError
-from driftline.features.base import Map, Mapped, Mapper
-from driftline.inputs.rows import Rows
-from driftline.typing import Json, Saved
+from driftline.features.base import Map, Mapper
 
 __all__ = ["Narrow"]
 
@@ -48,9 +43,11 @@ class Narrow(Map):
         """The map inside."""
         return self.map.inner
 
-    def mapper(self) -> NarrowMapper:
-        """Return a mapper that has seen no rows."""
-        return NarrowMapper(self)
+    def mapper(self) -> Mapper:
+        """Return a mapper of the map inside, whose first rows must suit."""
+        made = self.map.mapper()
+        made.limit = self
+        return made
 
     def width(self, features: int) -> int:
         """Return that of the map inside."""
@@ -82,63 +79,3 @@ class Narrow(Map):
     def bears(self, features: int) -> float:
         """Return that of the map inside."""
         return self.map.bears(features)
-
-
-class NarrowMapper(Mapper):
-    """The mapper of the map inside, for rows that suit it."""
-
-    def __init__(self, part: Narrow, inner: Mapper | None = None):
-        self.part, self.inner = part, part.map.mapper() if inner is None else inner
-
-    @property
-    def bare(self) -> Mapper:
-        """The mapper of the map inside."""
-        return self.inner.bare
-
-    @property
-    def features(self) -> int | None:  # type: ignore[override]
-        """The number of features of rows, None before the first."""
-        return self.inner.features
-
-    @property
-    def outputs(self) -> int:
-        """How many features mapped rows have."""
-        return self.inner.outputs
-
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows, and learn from them; if one is refused, from none."""
-        self.meet(rows)
-        return self.inner.piece(rows, start, stop)
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
-        self.meet(rows)
-        return self.inner.look_at(rows, start, stop)
-
-    def remember(self, rows: Rows) -> None:
-        """Learn from rows that were mapped before."""
-        self.meet(rows)
-        self.inner.remember(rows)
-
-    def to_saved(self) -> Saved:
-        """Return what was learned as plain data and arrays."""
-        return self.inner.to_saved()
-
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state of the map inside."""
-        self.inner.restore(about, arrays)
-
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return a mapper for more features, also for more than ``most``."""
-        inner, places = self.inner.grown(features)
-        return NarrowMapper(self.part, inner), places
-
-    def meet(self, rows: Rows) -> None:
-        """Refuse first rows that do not suit the map."""
-        sparse = not hasattr(rows, "array")
-        if self.features is None and not self.part.suits(rows.features, sparse):
-            kind = "sparse" if sparse else "dense"
-            raise InputError(
-                f"{self.part!r} is for dense rows of at most {self.part.most} features, but these "
-                f"are {kind} and have {rows.features}"
-            )

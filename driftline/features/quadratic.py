@@ -16,13 +16,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.errors import InputError
 from driftline.features.base import Map
 from driftline.features.chain import ChainMapper
 from driftline.features.compiled import CompiledMap
-from driftline.features.standardise import Standardise
+from driftline.features.standardiser import Standardise
 from driftline.kernels import MAP, Kernel, kernel
 
 __all__ = ["Products", "Quadratic"]
@@ -56,16 +54,13 @@ class Products(CompiledMap):
 
     A new feature's products come after the others.
 
+    >>> import numpy as np
     >>> Products().transform(np.array([[3.0, 1.0]])).round(2).tolist()
     [[9.0, 4.24, 1.0]]
     """
 
     kernel: ClassVar[Kernel] = products
     largest_cell = LARGEST
-
-    def norm(self, features: int) -> float:
-        """Return infinity: the norm is the square of that of rows, which is not known."""
-        return math.inf
 
     def width(self, features: int) -> int:
         """Count pairs and squares."""
@@ -79,11 +74,6 @@ class Products(CompiledMap):
                 "are the most: choose some, or take Fourier features of them"
             )
 
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new products after the old."""
-        known = np.arange(self.width(old))
-        return np.r_[known, np.full(self.width(new) - len(known), -1)]
-
 
 @dataclass(frozen=True)
 class Quadratic(Map):
@@ -91,24 +81,22 @@ class Quadratic(Map):
 
     The products of a new feature come after the others, which shrink by the ratio of features.
 
+    >>> import numpy as np
     >>> rows = np.array([[1.0, 5.0], [3.0, 5.0], [1.0, 9.0], [3.0, 9.0]])
     >>> Quadratic().transform(rows).round(2)[-1].tolist()
     [0.64, 0.91, 0.64]
     """
 
     dense_only = True
+    largest_cell = math.inf
 
     def mapper(self) -> ChainMapper:
         """Return a mapper that has seen no rows."""
-        return ChainMapper((Standardise(constant=False), Products()))
+        return ChainMapper(self, (Standardise(constant=False), Products()))
 
     def norm(self, features: int) -> float:
         """Square the norm of standardised rows, 3 at most."""
         return 9.0
-
-    def bears(self, features: int) -> float:
-        """Return infinity: no finite row is refused."""
-        return math.inf
 
     def width(self, features: int) -> int:
         """Count pairs and squares."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from driftline.features.sketch import (
     sketch_of,
 )
 from driftline.kernels import MAP_SPARSE, Kernel, kernel
+from driftline.state.arena import Field
 
 __all__ = ["RandomTrees"]
 
@@ -117,27 +118,17 @@ class RandomTrees(SketchMap):
         splits = np.random.default_rng(self.seed).random(shape)
         return np.r_[self.count, self.depth, splits.ravel()].astype(np.float64)
 
-    def size(self, features: int) -> int:
-        """Count the sketch, and one number: how many features the trees use."""
-        return super().size(features) + 1
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Keep the sketch, and how many features the trees use."""
+        used = Field("used", least=0.0, most=features, whole=True)
+        return (*super().fields(features, sparse), used)
 
     def room(self, features: int) -> int:
         """Return room for the cells of one feature, and the ranks of a row."""
         return CELLS + features
 
-    def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse a sketch that no rows can lead to, and trees that use features out of range."""
+    def check(self, state: Any, features: int) -> None:
+        """Refuse a sketch that no rows can lead to, and trees that do not use known features."""
         super().check(state, features)
-        asked = state[-1]
-        if asked != math.floor(asked) or not (asked > 0) == (state[0] > 0) or asked > features:
-            raise InputError(f"trees use 1 to {features} features, not {asked:g}")
-
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Give new features a knot at 0; the trees use the same features as before."""
-        made = super().grow(state, old, new)
-        made[-1] = state[-1]
-        return made
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Leave all leaves where they are."""
-        return np.arange(self.width(old))
+        if (state.used > 0.0) != (state.rows > 0.0):
+            raise InputError(f"after {state.rows:g} rows trees do not use {state.used:g} features")

@@ -15,8 +15,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
     SketchMap,
@@ -67,6 +65,7 @@ def ranks(inputs, constants, state, room, learning, out):
 class Ranks(SketchMap):
     """Ranks of the features among ``knots`` running quantiles.
 
+    >>> import numpy as np
     >>> rows = np.array([[1.0], [2.0], [3.0], [4.0], [2.5], [1e9]])
     >>> Ranks(4).transform(rows)[4:].round(2).tolist()
     [[0.0], [1.73]]
@@ -84,15 +83,7 @@ class Ranks(SketchMap):
         """Return the norm if all ranks are at an end."""
         return math.sqrt(3.0)
 
-    def width(self, features: int) -> int:
-        """Count a rank for every feature."""
-        return features
-
     @property
     def levels(self) -> int:
         """The number of knots."""
         return self.knots
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new ranks after the old."""
-        return np.r_[np.arange(old), np.full(new - old, -1)]

@@ -12,8 +12,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.features.compiled import CompiledMap
 from driftline.kernels import MAP, Kernel, kernel
 
@@ -36,21 +34,10 @@ def raw(inputs, constants, state, room, learning, out):
 class Raw(CompiledMap):
     """Dense rows, unchanged, of any length.
 
+    >>> import numpy as np
     >>> Raw().transform(np.array([[3.0, 400.0]])).tolist()
     [[3.0, 400.0]]
     """
 
     kernel: ClassVar[Kernel] = raw
     placewise = True
-
-    def norm(self, features: int) -> float:
-        """Return infinity: there is no bound."""
-        return math.inf
-
-    def width(self, features: int) -> int:
-        """Count the features."""
-        return features
-
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new features after the old."""
-        return np.r_[np.arange(old), np.full(new - old, -1)].astype(np.int64)

@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftline.errors import InputError
 from driftline.features.compiled import CompiledMap, check_number
 from driftline.kernels import MAP, Kernel, kernel
+from driftline.state.arena import MOST_ROWS, Field, grown_places
 
 __all__ = ["Recent"]
 
@@ -99,25 +99,14 @@ class Recent(CompiledMap):
         """Return the memory, and the size of the constant."""
         return np.array([float(self.memory), float(self.constant)])
 
-    def size(self, features: int) -> int:
-        """Count rows, and a mean and a square for every feature."""
-        return 1 + 2 * features
-
-    def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse an invalid number of rows, and squares below 0."""
-        if state[0] != math.floor(state[0]) or not 0.0 <= state[0] <= 2.0**53:
-            raise InputError(f"there are whole numbers of rows, not {state[0]}")
-        if np.abs(state[1 : 1 + features]).max() > LARGEST:
-            raise InputError(f"means are no larger than cells, {LARGEST:g}")
-        if (state[1 + features :] < 0.0).any():
-            raise InputError("squares are never below 0")
-
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Give new features a mean and a square of 0."""
-        more = np.zeros(new - old)
-        return np.r_[state[: 1 + old], more, state[1 + old :], more]
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Count rows, and keep a mean and a square for every feature."""
+        return (
+            Field("rows", least=0.0, most=MOST_ROWS, whole=True),
+            Field("means", ("features",), least=-LARGEST, most=LARGEST),
+            Field("squares", ("features",), least=0.0),
+        )
 
     def places(self, old: int, new: int) -> np.ndarray:
         """Put new features after the old, before the constant."""
-        rest = [old] if self.constant > 0.0 else []
-        return np.r_[np.arange(old), np.full(new - old, -1), rest].astype(np.int64)
+        return grown_places(self.width(old), self.width(new), kept=int(self.constant > 0.0))

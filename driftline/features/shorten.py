@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.features.base import Mapped
-from driftline.features.compiled import BothMapper, CompiledMap, check_number
+from driftline.features.compiled import CompiledMap, CompiledMapper, check_number
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import MAP, Kernel, kernel
@@ -75,42 +75,24 @@ class Shorten(CompiledMap):
         """The length, whatever the number of features."""
         return float(self.length)
 
-    def norm(self, features: int) -> float:
-        """Return the length."""
-        return self.longest
-
-    def width(self, features: int) -> int:
-        """Count the features."""
-        return features
-
     def constants(self, features: int) -> np.ndarray:
         """Return the length."""
         return np.array([float(self.length)])
 
-    def places(self, old: int, new: int) -> np.ndarray:
-        """Put new features after the old."""
-        return np.r_[np.arange(old), np.full(new - old, -1)].astype(np.int64)
 
-
-class ShortenMapper(BothMapper):
+class ShortenMapper(CompiledMapper):
     """Shortens dense rows by the kernel, and sparse ones entry by entry."""
 
     part: Shorten
+    one_kind = True
 
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``."""
-        self.meet(rows)
-        is_sparse = isinstance(rows, SparseRows)
-        made = self._sparse(rows, start, stop) if is_sparse else super().piece(rows, start, stop)
-        self.features, self.sparse = rows.features, is_sparse
-        return made
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map rows ``start`` to ``stop``; this map has nothing to learn."""
-        self.meet(rows)
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return shortened rows; this map has nothing to learn."""
         if isinstance(rows, SparseRows):
-            return self._sparse(rows, start, rows.rounds if stop is None else stop)
-        return super().look_at(rows, start, stop)
+            return self._sparse(rows, start, stop), self.state
+        return super().mapped(rows, start, stop, learning)
 
     def _sparse(self, rows: Any, start: int, stop: int) -> SparseRows:
         """Return sparse rows, shortened as the kernel does it."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from driftline.errors import InputError
 from driftline.features.compiled import CompiledMap
 from driftline.features.scaling import LARGEST
 from driftline.kernels import helper
+from driftline.state.arena import MOST_ROWS, Field
 
 __all__ = ["CELLS", "SketchMap", "below", "is_finite", "learn_row", "limited", "sketch_of"]
 
@@ -45,51 +47,36 @@ class SketchMap(CompiledMap):
         """Return the number of knots."""
         return np.array([float(self.levels)])
 
-    def size(self, features: int) -> int:
-        """Count the rows, how many knots there are, the knots, the cells."""
-        return 1 + features * (1 + self.levels + CELLS)
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Count rows, and keep the number of knots, the knots and the cells of every feature."""
+        return (
+            Field("rows", least=0.0, most=MOST_ROWS, whole=True),
+            Field("counts", ("features",), least=0.0, most=self.levels, whole=True),
+            Field("knots", ("features", self.levels), least=-LARGEST, most=LARGEST),
+            Field("cells", (CELLS, "features"), least=-LARGEST, most=LARGEST),
+        )
 
     def room(self, features: int) -> int:
         """Return room for the cells of one feature."""
         return CELLS
 
-    def check(self, state: np.ndarray, features: int) -> None:
+    def check(self, state: Any, features: int) -> None:
         """Refuse a sketch that no rows can lead to."""
-        rows, counts = state[0], state[1 : 1 + features]
-        whole = (counts == np.rint(counts)).all() and rows == math.floor(rows)
-        if not whole or not 0.0 <= rows <= 2.0**53 or (counts < 0).any():
-            raise InputError("a sketch has whole numbers of rows and knots, none negative")
-        if (counts > self.levels).any() or ((counts > 0) != (rows >= FIRST)).any():
+        rows, counts = float(state.rows), state.counts
+        if ((counts > 0) != (rows >= FIRST)).any():
             raise InputError(
                 f"after {rows:g} rows a sketch cannot have {counts.min():g} to {counts.max():g} "
                 f"knots, of {self.levels}"
             )
-        if np.abs(state[1 + features :]).max() > LARGEST:
-            raise InputError(f"a sketch has cells up to {LARGEST:g} in size")
-        cells = self._cells(state, features)
-        if cells[int(min(rows, CELLS)) :].any():
+        if state.cells[int(min(rows, CELLS)) :].any():
             raise InputError(f"a sketch of {rows:g} rows has not seen more cells than these")
         known = np.arange(self.levels) < counts[:, np.newaxis]
-        if (np.diff(self._knots(state, features), axis=1) <= 0.0)[known[:, 1:]].any():
+        if (np.diff(state.knots, axis=1) <= 0.0)[known[:, 1:]].any():
             raise InputError("the knots of a sketch must rise")
 
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
+    def add(self, state: Any, old: int) -> None:
         """Give new features a knot at 0."""
-        made = np.zeros(self.size(new))
-        made[0] = state[0]
-        made[1 : 1 + old] = state[1 : 1 + old]
-        self._knots(made, new)[:old] = self._knots(state, old)
-        if state[0] >= FIRST:
-            made[1 + old : 1 + new] = 1.0
-        self._cells(made, new)[:, :old] = self._cells(state, old)
-        return made
-
-    def _knots(self, state: np.ndarray, features: int) -> np.ndarray:
-        return state[1 + features : 1 + features * (1 + self.levels)].reshape(features, -1)
-
-    def _cells(self, state: np.ndarray, features: int) -> np.ndarray:
-        first = 1 + features * (1 + self.levels)
-        return state[first : first + features * CELLS].reshape(CELLS, features)
+        state.counts[old:] = state.rows >= FIRST
 
 
 @helper

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,26 +13,126 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
-from driftline.features.base import Mapped, Mapper
+from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.flags import learned, none
+from driftline.inputs.flags import none
 from driftline.inputs.groups import Groups
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
 from driftline.inputs.sparse_sequences import SparseSequences
-from driftline.kernels import zeros
-from driftline.typing import Inputs, Json, Saved
+from driftline.state.arena import LARGEST, MOST_ROWS, Field, grown_places
+from driftline.typing import Inputs, Json
 
-__all__ = ["Standardiser"]
+__all__ = ["Standardise", "Standardiser"]
 
 #: Rounds of several rows.
 Several = Items | Sequences
 
 #: The version of the scaling; states of others are refused.
 VERSION = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Standardise(Map):
+    """Every feature by its distance from a robust location, in deviations, clipped.
+
+    See :class:`Standardiser`, which has its state. ``constant`` is whether rows get one more
+    feature that is the same in all rows, for an intercept, or the value of that feature.
+
+    >>> Standardise(constant=False).transform(np.array([[1.0], [3.0], [1e9]])).round(2).tolist()
+    [[0.0], [1.0], [1.41]]
+    """
+
+    constant: bool | float = True
+
+    several = True
+    same_entries = True
+    largest_cell = math.inf
+
+    def __post_init__(self) -> None:
+        """Refuse a constant that is neither a flag nor a valid size."""
+        size = self.constant
+        if isinstance(size, bool):
+            return
+        if not isinstance(size, (float, int, np.number)) or not 0.0 < size <= 100.0:
+            raise InputError(f"constant must be True, False or a size up to 100, not {size!r:.80}")
+        object.__setattr__(self, "constant", float(size))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Standardise) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash((Standardise, self._told()))
+
+    def _told(self) -> tuple[bool, float]:
+        """Return the constant in a form in which the flag True differs from the size 1."""
+        return isinstance(self.constant, bool), float(self.constant)
+
+    def mapper(self) -> Standardiser:
+        """Return a mapper that has seen no rows."""
+        return Standardiser(self.constant)
+
+    def width(self, features: int) -> int:
+        """Return one more than the features with a constant, else the same."""
+        return features + (self.constant is not False)
+
+    def norm(self, features: int) -> float:
+        """Return the norm of cells of 3, divided by the root of their number, and the constant."""
+        if self.constant is True:
+            return math.sqrt(9.0 + 1.0 / features)
+        return math.sqrt(9.0 + float(self.constant) ** 2)
+
+    def fields(self, features: int, sparse: bool) -> tuple[Field, ...]:
+        """Count rows, and keep location, scale and last cells of every feature."""
+        rows = Field("rows", least=0.0, most=MOST_ROWS)
+        if sparse:
+            return (rows, Field("norms", least=0.0), *_each(SPARSE))
+        recent = Field("recent", (dense.WINDOW, "features"))
+        head = (rows, Field("block", least=0.0), Field("next", least=0.0))
+        return (*head, *_each(DENSE), recent)
+
+    def add(self, state: Any, old: int) -> None:
+        """Let new features have been 0 in all dense rows so far."""
+        if hasattr(state, "recent"):
+            state.count[old:] = min(float(state.rows), dense.WINDOW)
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new features after the old, before the constant."""
+        return grown_places(self.width(old), self.width(new), kept=int(self.constant is not False))
+
+
+#: What is learned of every feature of dense rows, in the order of their indices: the value of a
+#: feature that was always 0, and whether it is never negative.
+DENSE = {
+    "shown": (0.0, False),
+    "inverse": (dense.UNKNOWN, True),
+    "limit": (dense.UNLIMITED, True),
+    "center": (0.0, False),
+    "count": (0.0, True),
+    "sum": (0.0, False),
+    "sum_sq": (0.0, True),
+    "tally": (0.0, False),
+    "clipped": (0.0, False),
+    "mean": (0.0, False),
+    "square": (1.0, False),
+    "target": (dense.OTHERS**2, False),
+    "wide": (dense.UNSURE, False),
+    "far": (0.0, True),
+}
+
+#: The same of sparse rows.
+SPARSE = {"count": (0.0, True), "square": (0.0, True), "streak": (0.0, False), "far": (0.0, True)}
+
+
+def _each(fields: dict[str, tuple[float, bool]]) -> list[Field]:
+    pairs = fields.items()
+    return [
+        Field(name, ("features",), added=added, least=0.0 if counted else -LARGEST)
+        for name, (added, counted) in pairs
+    ]
 
 
 class Standardiser(Mapper):
@@ -77,14 +179,15 @@ class Standardiser(Mapper):
     False
     """
 
+    one_kind = True
+
     def __init__(self, constant: bool | float = True, dtype: npt.DTypeLike = np.float64) -> None:
-        if not (isinstance(constant, bool) or 0.0 < constant <= 100.0):
-            raise InputError(f"constant must be True, False or a size up to 100, not {constant!r}")
-        self.constant, self.dtype = constant, float_type(dtype, "scaled rows")
-        #: The number of features, None before the first row; and whether rows are sparse.
-        self.features: int | None = None
-        self.sparse = False
-        self.state = np.zeros(0)
+        self.dtype = float_type(dtype, "scaled rows")
+        part = Standardise(constant)
+        self.constant = part.constant
+        super().__init__(part)
+
+    def _clear(self) -> None:
         self._buffer = np.empty((0, 0))
         self._room = np.empty(dense.ROOM)  # for rows that are learned from
         self._before = np.empty(0)  # the state, while rows are learned from that may be refused
@@ -94,29 +197,29 @@ class Standardiser(Mapper):
         """A bound of the norm of scaled rows: that of cells of 3, and the constant."""
         return math.hypot(3.0, float(self.constant))
 
-    @property
-    def outputs(self) -> int:
-        """How many features scaled rows have."""
-        assert self.features is not None
-        return self.features + (self.constant is not False)
+    def begin(self, rows: Rows) -> None:
+        """Prepare for first rows like these, without learning from them."""
+        self.state, self.features, self.sparse = self.begun(rows), rows.features, rows.transposed
 
-    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Scale rows ``start`` to ``stop``, and learn from them; if one is refused, from none.
-
-        Dense rows come in a buffer that the next piece is written to.
-        """
-        self._meet(rows)
+    def mapped(
+        self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[Mapped, np.ndarray]:
+        """Return scaled rows; dense ones come in a buffer that the next piece is written to."""
         if self.features is None:
-            made = self._begun(rows)
-            first = made.piece(rows, start, stop)
-            self._become(made)
-            return first
-        if isinstance(rows, Groups):
-            return self._groups(rows, start, stop)  # type: ignore[return-value]
+            made = self.copy()
+            made.begin(rows)
+            return made.mapped(rows, start, stop, learning)
+        if isinstance(rows, SparseSequences):
+            return self._sparse_rounds(rows, start, stop, learning)  # type: ignore[return-value]
         if isinstance(rows, SparseRows):
-            return self._sparse(rows, start, stop, learned(rows, start, stop))
-        out, learning = self._buffered(stop - start), learned(rows, start, stop)
-        return self._dense(rows, start, stop, out, learning)
+            return self._sparse(rows, start, stop, learning)
+        given = rows.arrays(start, stop)
+        out = self._buffered(len(given[0])) if learning is not None else self._empty(len(given[0]))
+        if isinstance(rows, Groups):
+            self._scale_rounds(rows, start, given, out, learning)
+            return rows.with_members(out, given[1]), self.state  # type: ignore[return-value]
+        self._scale(rows, start, given[0], out, learning)
+        return DenseRows(out), self.state
 
     def look(self, inputs: Inputs) -> Mapped:
         """Scale every row as if it came next, without learning.
@@ -131,18 +234,6 @@ class Standardiser(Mapper):
         if self.features is None:
             raise InputError("no row was seen yet to scale by: expected rows to learn from first")
         return self.look_at(rows)
-
-    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Do the same with wrapped rows; works before the first row, too."""
-        self._meet(rows)
-        if self.features is None:
-            return self._begun(rows).look_at(rows, start, stop)
-        stop = rows.rounds if stop is None else stop
-        if isinstance(rows, Groups):
-            return self._look_at_groups(rows, start, stop)  # type: ignore[return-value]
-        if isinstance(rows, SparseRows):
-            return self._sparse(rows, start, stop, none(stop - start))
-        return self._dense(rows, start, stop, self._empty(stop - start), none(stop - start))
 
     def remember(self, rows: Rows) -> None:
         """Learn from rounds that were scaled before; the rows of a round one after the other."""
@@ -162,94 +253,32 @@ class Standardiser(Mapper):
         """How many cells of each feature were far outside, at more than 20 deviations."""
         if self.features is None:
             return np.zeros(0, dtype=np.int64)
-        kind, place = (sparse, sparse.FAR) if self.sparse else (dense, dense.FAR)
-        return self.state[kind.HEADER :].reshape(kind.WIDTH, -1)[place].astype(np.int64)
+        made: np.ndarray = self.layout.views(self.state).far.astype(np.int64)
+        return made
 
     @property
     def kept(self) -> np.ndarray | None:
         """The last rows that are kept, unscaled: at most 64 dense rows, None for sparse ones."""
         if self.features is None or self.sparse:
             return None
-        about = self.state[dense.HEADER :].reshape(dense.WIDTH, self.features)
         count = int(min(self.state[dense.ROWS], dense.WINDOW))
-        return about[dense.FAR + 1 : dense.FAR + 1 + count].copy()
+        made: np.ndarray = self.layout.views(self.state).recent[:count].copy()
+        return made
+
+    def facts(self) -> Json:
+        """Return the constant, the precision, and the version of what is learned."""
+        return {"constant": self.constant, "dtype": self.dtype.name, "version": VERSION}
 
     def config(self) -> Json:
         """Return all but the state as plain data."""
-        names = ("constant", "features", "sparse")
-        made = {name: getattr(self, name) for name in names}
-        return made | {"dtype": self.dtype.name, "version": VERSION}
+        return self.to_saved()[0]
 
     @classmethod
     def from_config(cls, config: Json, state: np.ndarray) -> Standardiser:
         """Return the scaling from what :meth:`config` returned, and its state."""
-        features, constant = config["features"], config["constant"]
-        if (version := config.get("version")) != VERSION:
-            raise InputError(
-                f"expected a scaling of version {VERSION}, not {version!r}: its state means "
-                "something else, and must be learned again"
-            )
-        made = cls(constant if isinstance(constant, bool) else float(constant), config["dtype"])
-        if features is not None:
-            if type(features) is not int or features < 1:
-                raise InputError(f"a scaling has 1 feature or more, not {features!r:.80}")
-            kind = sparse if config["sparse"] else dense
-            if state.shape != (kind.HEADER + kind.WIDTH * features,):
-                raise InputError(
-                    f"a scaling of {features} features does not have {state.shape} numbers"
-                )
-            made.features, made.sparse = features, bool(config["sparse"])
-            made.state = np.array(state, dtype=np.float64)
-            made.check_state()
-        elif state.size:
-            raise InputError("a scaling that has seen no rows must have an empty state")
+        made = cls(config["constant"], config["dtype"])
+        made.restore(config, {"state": state})
         return made
-
-    def to_saved(self) -> Saved:
-        """Return what was learned as plain data and arrays."""
-        return self.config(), {"state": self.state.copy()}
-
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state, if it is valid for this scaling."""
-        state = arrays["state"]
-        if not isinstance(state, np.ndarray) or state.dtype != np.float64 or state.ndim != 1:
-            raise InputError(f"the state of a scaling is a vector of numbers, not {state!r:.80}")
-        made = Standardiser.from_config(dict(about), state)
-        if (made.constant, made.dtype) != (self.constant, self.dtype):
-            raise InputError(f"{made!r} is not of the kind of {self!r}")
-        self.features, self.sparse, self.state = made.features, made.sparse, made.state
-
-    def grown(self, features: int) -> tuple[Standardiser, np.ndarray]:
-        """Return a scaling for longer rows; the constant stays the last."""
-        if self.features is None:
-            return self.copy(), np.zeros(0, dtype=np.int64)
-        known = np.r_[np.arange(self.features), np.full(features - self.features, -1)]
-        rest = np.arange(self.features, self.outputs)
-        return self.with_features(features), np.r_[known, rest]
-
-    def copy(self) -> Standardiser:
-        """Return an independent copy."""
-        other = Standardiser(self.constant, self.dtype)
-        other.features, other.sparse, other.state = self.features, self.sparse, self.state.copy()
-        return other
-
-    def with_features(self, features: int) -> Standardiser:
-        """Return a scaling for longer rows, in which the new features were 0 so far."""
-        other = self.copy()
-        if self.features is not None:
-            kind = sparse if self.sparse else dense
-            about = self.state[kind.HEADER :].reshape(kind.WIDTH, self.features)
-            longer = np.pad(about, [(0, 0), (0, features - self.features)])
-            if not self.sparse:
-                longer[dense.INVERSE, self.features :] = dense.UNKNOWN
-                longer[dense.SQUARE, self.features :] = 1.0
-                longer[dense.WIDE, self.features :] = dense.UNSURE
-                longer[dense.LIMIT, self.features :] = dense.UNLIMITED
-                longer[dense.TARGET, self.features :] = dense.OTHERS**2
-                longer[dense.COUNT, self.features :] = min(self.state[dense.ROWS], dense.WINDOW)
-            other.state = np.r_[self.state[: kind.HEADER], longer.ravel()]
-            other.features = features
-        return other
 
     def _empty(self, rows: int) -> np.ndarray:
         """Return an array for scaled rows, with the constant already in its column."""
@@ -262,44 +291,6 @@ class Standardiser(Mapper):
         if self._buffer.shape[0] < rows or self._buffer.shape[1] != self.outputs:
             self._buffer = self._empty(rows)
         return self._buffer[:rows]
-
-    def _begun(self, rows: Rows) -> Standardiser:
-        """Return a scaling that is prepared for its first rows, which are like these."""
-        made = Standardiser(self.constant, self.dtype)
-        made.features, made.sparse = rows.features, rows.transposed
-        kind = sparse if made.sparse else dense
-        made.state = zeros(kind.HEADER + kind.WIDTH * rows.features)
-        return made
-
-    def _become(self, made: Standardiser) -> None:
-        """Take over the state of another scaling, which has seen the first rows."""
-        self.features, self.sparse, self.state = made.features, made.sparse, made.state
-        self._buffer = made._buffer
-
-    def _meet(self, rows: Rows) -> None:
-        """Refuse rows of another kind or length than those before."""
-        self.meet(rows)
-        is_sparse = rows.transposed
-        if self.features is not None and self.sparse != is_sparse:
-            kinds = ("dense", "sparse")
-            raise InputError(
-                f"inputs are {kinds[is_sparse]}, but those before were {kinds[self.sparse]}: they "
-                "are scaled in different ways"
-            )
-
-    def check_state(self) -> None:
-        """Refuse a state that no rows can lead to."""
-        if self.features is None:
-            return
-        kind = sparse if self.sparse else dense
-        about = self.state[kind.HEADER :].reshape(kind.WIDTH, -1)
-        counted = [sparse.COUNT, sparse.SQUARE, sparse.FAR]
-        if not self.sparse:
-            counted = [dense.INVERSE, dense.LIMIT, dense.COUNT, dense.SUM_SQ, dense.FAR]
-        head = self.state[: kind.HEADER]
-        good = np.isfinite(self.state).all() and (head >= 0.0).all() and (about[counted] >= 0).all()
-        if not good or head[0] > 2.0**53:
-            raise InputError("what a scaling remembers must be finite, and counts not negative")
 
     @property
     def _constant(self) -> float:
@@ -318,55 +309,53 @@ class Standardiser(Mapper):
         """The suffix of the names of kernels."""
         return "" if self.dtype == np.float64 else "_single"
 
-    def _dense(
-        self, rows: Rows, start: int, stop: int, out: np.ndarray, learning: np.ndarray
-    ) -> DenseRows:
-        (inputs,), learns = rows.arrays(start, stop), bool(learning.any())
-        if learns and 1 < len(inputs) < dense.WINDOW and not np.isfinite(inputs).all():
+    def _scale(
+        self,
+        rows: Rows,
+        start: int,
+        inputs: np.ndarray,
+        out: np.ndarray,
+        learning: np.ndarray | None,
+    ) -> None:
+        """Scale rows, and learn from them; if one is refused, from none."""
+        count, learns = len(inputs), learning is not None and bool(learning.any())
+        if learns and 1 < count < dense.WINDOW and not np.isfinite(inputs).all():
             refuse(rows, start + int(np.argmin(np.isfinite(inputs).all(axis=1))))
-        saved = learns and len(inputs) >= dense.WINDOW
+        saved = learns and count >= dense.WINDOW
         if saved:
             self._save()
         scale = getattr(dense, "standardise" + self._precision)
-        good = scale(inputs, self.state, self._room, learning, out)  # looking needs no room
-        if good < stop - start:
+        flags = none(count) if learning is None else learning
+        good = scale(inputs, self.state, self._room, flags, out)  # looking needs no room
+        if good < count:
             if saved:
                 self.state[:] = self._before
             refuse(rows, start + good)
-        return DenseRows(out)
 
-    def _groups(self, rows: Several, start: int, stop: int) -> Several:
-        """Scale rounds of several rows, and learn from them; if one is refused, from none."""
-        assert self.features is not None
-        if isinstance(rows, SparseSequences):
-            return self._sparse_rounds(rows, start, stop, learned(rows, start, stop))
-        inputs, starts = rows.arrays(start, stop)
-        if self._room.size < self._rounds_room:
-            self._room = np.empty(self._rounds_room)
-        saved = stop - start > 1  # a round is read to its end before any of it is learned
+    def _scale_rounds(
+        self,
+        rows: Several,
+        start: int,
+        given: tuple[np.ndarray, ...],
+        out: np.ndarray,
+        learning: np.ndarray | None,
+    ) -> None:
+        """Do the same with rounds of several rows."""
+        count, size = len(given[1]) - 1, self._rounds_room
+        saved = learning is not None and count > 1  # a round is read before any of it is learned
+        if learning is None:
+            room = np.empty(size)
+        else:
+            room = self._room = self._room if self._room.size >= size else np.empty(size)
         if saved:
             self._save()
-        name = "standardise_rounds" + self._precision
-        out = self._buffered(len(inputs))
-        given = (inputs, starts, self.state, self._room, learned(rows, start, stop), out)
-        good = getattr(dense, name)(*given)
-        if good < stop - start:
+        scale = getattr(dense, "standardise_rounds" + self._precision)
+        flags = none(count) if learning is None else learning
+        good = scale(*given, self.state, room, flags, out)
+        if good < count:
             if saved:
                 self.state[:] = self._before
             refuse(rows, start + good)
-        return rows.with_members(out, starts)
-
-    def _look_at_groups(self, rows: Several, start: int, stop: int) -> Several:
-        """Scale each of some rounds of several rows as if it came next."""
-        if isinstance(rows, SparseSequences):
-            return self._sparse_rounds(rows, start, stop, none(stop - start))
-        inputs, starts = rows.arrays(start, stop)
-        out, room = self._empty(len(inputs)), np.empty(self._rounds_room)
-        scale = getattr(dense, "standardise_rounds" + self._precision)
-        good = scale(inputs, starts, self.state, room, none(stop - start), out)
-        if good < stop - start:
-            refuse(rows, start + good)
-        return rows.with_members(out, starts)
 
     def _save(self) -> None:
         """Keep a checkpoint of the state, for a rollback."""
@@ -374,53 +363,62 @@ class Standardiser(Mapper):
             self._before = np.empty_like(self.state)
         self._before[:] = self.state
 
-    def _sparse(self, rows: SparseRows, start: int, stop: int, learning: np.ndarray) -> SparseRows:
-        values, columns, starts = rows.arrays(start, stop)
-        bad = ~np.isfinite(values[starts[0] : starts[-1]])
-        if bad.any():
-            first = int(np.argmax(bad)) + int(starts[0])
-            refuse(rows, start + int(np.searchsorted(starts, first, side="right")) - 1)
-        extra = self.constant is not False
-        out = np.empty(starts[-1] - starts[0] + extra * (stop - start))
-        out_columns, out_starts = np.empty(out.size, columns.dtype), np.empty_like(starts)
-        scale = sparse.scale_sparse_32 if columns.dtype == np.int32 else sparse.scale_sparse_64
-        size = -1.0 if self.constant is True else float(self.constant)
-        state = self.state.copy() if learning.any() else self.state
-        made = (out, out_columns, out_starts)
-        good = scale(values, columns, starts, state, size, learning, *made)
-        if good < stop - start:
-            raise InputError(
-                f"sparse inputs were changed while they were read, at row {start + good}"
-            )
-        self.state = state
-        return SparseRows.made(*made, rows.features + extra, rows.kind)
+    def _sparse(
+        self, rows: SparseRows, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[SparseRows, np.ndarray]:
+        given = rows.arrays(start, stop)
+        self._check_entries(rows, start, given, None)
+        return self._scale_sparse("scale_sparse", "row", rows, start, given, (), learning)
 
     def _sparse_rounds(
-        self, rows: SparseSequences, start: int, stop: int, learning: np.ndarray
-    ) -> SparseSequences:
+        self, rows: SparseSequences, start: int, stop: int, learning: np.ndarray | None
+    ) -> tuple[SparseSequences, np.ndarray]:
         """Do the same with rounds of several rows; if one is refused, nothing is learned."""
-        values, columns, starts, rounds, features = rows.arrays(start, stop)
+        *given, rounds, _ = rows.arrays(start, stop)
+        self._check_entries(rows, start, given, rounds)
+        words = "scale_sparse_rounds", "sequence", rows.positions
+        made, state = self._scale_sparse(*words, start, given, (rounds,), learning)
+        return rows.with_positions(made, rounds), state
+
+    def _check_entries(
+        self, rows: Rows, start: int, given: Sequence[np.ndarray], rounds: np.ndarray | None
+    ) -> None:
+        """Refuse the first row or round with an entry that is not finite."""
+        values, _, starts = given
         bad = ~np.isfinite(values[starts[0] : starts[-1]])
         if bad.any():
-            first = int(np.argmax(bad)) + int(starts[0])
-            row = int(np.searchsorted(starts, first, side="right")) - 1
-            refuse(rows, start + int(np.searchsorted(rounds, row, side="right")) - 1)
-        extra, count = self.constant is not False, len(starts) - 1
-        size = int(starts[-1] - starts[0]) + extra * count
-        longest = int(np.diff(starts).max(initial=0)) + 1
-        out, out_columns = np.empty(size + longest), np.empty(size + longest, columns.dtype)
+            place = int(np.searchsorted(starts, np.argmax(bad) + starts[0], side="right")) - 1
+            if rounds is not None:
+                place = int(np.searchsorted(rounds, place, side="right")) - 1
+            refuse(rows, start + place)
+
+    def _scale_sparse(
+        self,
+        name: str,
+        kind: str,
+        rows: SparseRows,
+        start: int,
+        given: Sequence[np.ndarray],
+        rounds: tuple[np.ndarray, ...],
+        learning: np.ndarray | None,
+    ) -> tuple[SparseRows, np.ndarray]:
+        """Return scaled CSR rows, and the state after them."""
+        _, columns, starts = given
+        extra, size = self.constant is not False, int(starts[-1] - starts[0])
+        size += extra * (len(starts) - 1)
+        spare = int(np.diff(starts).max(initial=0)) + 1 if rounds else 0
+        out, out_columns = np.empty(size + spare), np.empty(size + spare, columns.dtype)
         made = (out, out_columns, np.empty_like(starts))
-        narrow = columns.dtype == np.int32
-        scale = sparse.scale_sparse_rounds_32 if narrow else sparse.scale_sparse_rounds_64
+        scale = getattr(sparse, name + ("_32" if columns.dtype == np.int32 else "_64"))
         constant = -1.0 if self.constant is True else float(self.constant)
-        state = self.state.copy() if learning.any() else self.state
-        good = scale(values, columns, starts, rounds, state, constant, learning, *made)
-        if good < stop - start:
+        count = len((rounds or (starts,))[0]) - 1
+        flags = none(count) if learning is None else learning
+        state = self.state.copy() if flags.any() else self.state
+        good = scale(*given, *rounds, state, constant, flags, *made)
+        if good < count:
             raise InputError(
-                f"sparse inputs were changed while they were read, at sequence {start + good}"
+                f"sparse inputs were changed while they were read, at {kind} {start + good}"
             )
-        self.state = state
-        scaled = SparseRows.made(
-            out[:size], out_columns[:size], made[2], features + extra, rows.positions.kind
-        )
-        return rows.with_positions(scaled, rounds)
+        assert self.features is not None
+        cells = out[:size], out_columns[:size], made[2]
+        return SparseRows.made(*cells, self.features + extra, rows.kind), state

@@ -8,24 +8,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from driftline.errors import InputError
+from driftline.state.arena import LINE as CACHE_LINE
+from driftline.state.arena import zeros
 
-__all__ = ["aligned", "zeros", "aligned_zeros"]
-
-#: Bytes in a cache line.
-CACHE_LINE = 64
-
-
-def zeros(count: int, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-    """Return a vector of zeros; raise an InputError if there is not enough memory for it."""
-    try:
-        return np.zeros(count, dtype)
-    except (MemoryError, ValueError) as error:
-        needed = count * np.dtype(dtype).itemsize
-        raise InputError(
-            f"a learner for these inputs needs {needed / 2**30:,.0f} GiB of memory, which is not "
-            "available: expected fewer features"
-        ) from error
+__all__ = ["CACHE_LINE", "aligned", "aligned_zeros", "zeros"]
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike, apart: bool) -> np.ndarray:

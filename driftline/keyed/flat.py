@@ -279,7 +279,7 @@ def _begin_rows(committee: Any, rows: Rows) -> None:
     row: Rows = DenseRows(np.zeros((1, rows.features)))
     if committee.scaling is not None:
         if committee.scaling.features is None:
-            committee.scaling._become(committee.scaling._begun(row))
+            committee.scaling.begin(row)
         row = committee.scaling.look_at(row)
     for member in committee.members:
         member.engine.hold(row)

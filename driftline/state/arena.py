@@ -78,7 +78,7 @@ class Field:
 class Layout:
     """Where each field lies in a buffer, for some sizes of the axes.
 
-    >>> fields = Field("rows", least=0, whole=True), Field("means", ("features",), added=0.5)
+    >>> fields = Field("n", least=0, whole=True), Field("means", ("features",), added=0.5)
     >>> layout = Layout(fields, features=2)
     >>> buffer = layout.new()
     >>> layout.views(buffer).means[:] = 3.0, 4.0
@@ -89,7 +89,7 @@ class Layout:
     >>> layout.check(np.array([0.25, 3.0, 4.0]))
     Traceback (most recent call last):
         ...
-    driftline.errors.InputError: the state has 0.25 among 'rows': expected finite whole numbers from 0
+    driftline.errors.InputError: the state has 0.25 among 'n': expected finite whole numbers from 0
     """
 
     def __init__(self, fields: tuple[Field, ...], **sizes: int):

@@ -16,6 +16,7 @@ from driftline.inputs.flags import none
 from driftline.inputs.taking import take
 from driftline.learner import Asked, Waiting
 from driftline.members.base import CountingMember
+from driftline.state.arena import Field, Layout
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label, Prediction
@@ -191,52 +192,32 @@ class Mixed(Hidden):
         #: Over how many parts of a label, each seen or not, the target loss is a mean.
         self.parts = 1
 
-    def size(self, width: int) -> int:
-        """Count the rounds, the weights of policies, and their weights of features."""
-        return 1 + len(self.policies) * (1 + self._tables * width)
+    def fields(self, width: int) -> tuple[Field, ...]:
+        """Count rounds, and keep the weights of policies, and their weights of features."""
+        count = len(self.policies)
+        return (
+            Field("rounds", least=0.0, whole=True),
+            Field("shares", (count,), fill=1.0 / count, least=0.0),
+            Field("weights", (count, "classes", "features")),
+        )
 
-    def started(self, width: int) -> np.ndarray:
-        """Return equal weights of policies, and weights of 0."""
-        made = self.zeros(width)
-        made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
-        return made
+    def layout(self, width: int, memory: np.ndarray | None = None) -> Layout:
+        """Return where the fields lie: there are weights for every score."""
+        return Layout(self.fields(width), classes=self._tables, features=width)
 
     @property
     def rounds(self) -> int:
         """How many rounds were learned from: the kernel counts them beside the weights."""
         return 0 if self._width is None else int(self.memory.item(0))
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse weights outside their balls, and shares that are none."""
-        shares, weights = self._parts(memory)
-        if memory[0] < 0.0 or memory[0] != np.floor(memory[0]):
-            raise InputError(f"a number of rounds is a whole number, not {memory[0]}")
-        if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
+    def check(self, memory: Any, width: int) -> None:
+        """Raise if weights leave their ball, or those of policies are not a distribution."""
+        if not (memory.shares > 0.0).all() or abs(memory.shares.sum() - 1.0) > 1e-6:
             raise InputError("the weights of policies must be positive and add up to 1")
-        norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
+        norms = np.sqrt(np.einsum("ikj,ikj->i", memory.weights, memory.weights))
         radii = 0.5 * np.array([self.diameter(policy) for policy in self.policies])
         if (norms > radii * (1.0 + 1e-6)).any():
             raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
-
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return weights in which those of new classes are 0."""
-        shares, weights = self._parts(memory)
-        more = np.pad(weights, [(0, 0), (0, classes - self._tables), (0, 0)])
-        return np.r_[memory[0], shares, more.ravel()]
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return weights in which those of new features are 0."""
-        shares, weights = self._parts(memory)
-        made = weights[:, :, np.maximum(places, 0)]
-        made[:, :, places < 0] = 0.0
-        return np.r_[memory[0], shares, made.ravel()]
-
-    def _parts(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of policies, and their weights of features."""
-        count = len(self.policies)
-        return memory[1 : 1 + count], memory[1 + count :].reshape(count, self._tables, -1)
 
     # -- what a certificate asks for
 
@@ -262,7 +243,8 @@ class Mixed(Hidden):
             count = len(self.policies)
             if self._width is None:
                 return np.full(count, 1.0 / count)
-            return self.memory[1 : 1 + count].copy()
+            made: np.ndarray = self.learned.shares.copy()
+            return made
 
     def config(self) -> Json:
         """Return task, map and policies as plain data."""

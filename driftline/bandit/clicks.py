@@ -197,10 +197,9 @@ class Clicks(Mixed):
             refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
         if self._width is None:
             return np.zeros((rows.rounds, self._tables))
-        count = len(self.policies)
-        weights = self.memory[1 + count :].reshape(count, self._tables, -1)
-        theta = np.einsum("ikj,tj->itk", weights, inputs)
-        made: np.ndarray = np.tensordot(self.memory[1 : 1 + count], theta, axes=1)
+        learned = self.learned
+        theta = np.einsum("ikj,tj->itk", learned.weights, inputs)
+        made: np.ndarray = np.tensordot(learned.shares, theta, axes=1)
         return made
 
     # -- rounds

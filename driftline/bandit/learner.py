@@ -158,12 +158,12 @@ class Bandit(Mixed):
             refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
         if self._width is None:
             return np.full((rows.rounds, self._classes), -np.log(self._classes))
-        shares, weights = self._parts(self.memory)
-        theta = np.einsum("ikj,tj->itk", weights, inputs)
+        learned = self.learned
+        theta = np.einsum("ikj,tj->itk", learned.weights, inputs)
         theta -= theta.max(axis=2, keepdims=True)
         chances = np.exp(theta)
         chances /= chances.sum(axis=2, keepdims=True)
-        made: np.ndarray = np.log(np.maximum(np.tensordot(shares, chances, axes=1), 1e-300))
+        made: np.ndarray = np.log(np.maximum(np.tensordot(learned.shares, chances, axes=1), 1e-300))
         return made
 
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:

@@ -35,6 +35,7 @@ from driftline.learner import Ticket
 from driftline.losses import Loss
 from driftline.members.base import check_number, dense
 from driftline.parts import check_plain, from_config
+from driftline.state.arena import Field, Layout
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label, Saved
@@ -125,26 +126,22 @@ class LossOnly(Hidden):
         """Return nothing: there is no kernel."""
         return []
 
-    def size(self, width: int) -> int:
-        """Count the weights."""
-        return self.task.dim * width
+    def fields(self, width: int) -> tuple[Field, ...]:
+        """Keep weights, a row for every score."""
+        return (Field("weights", ("classes", "features")),)
 
-    def started(self, width: int) -> np.ndarray:
-        """Return weights of 0."""
-        return self.zeros(width)
+    def layout(self, width: int, memory: np.ndarray | None = None) -> Layout:
+        """Return where the weights lie."""
+        return Layout(self.fields(width), classes=self.task.dim, features=width)
 
     def space(self, width: int) -> int:
         """Return nothing: there is no kernel."""
         return 0
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
+    def check(self, memory: Any, width: int) -> None:
         """Refuse weights outside the ball."""
-        if np.linalg.norm(memory) > 0.5 * self.domain.diameter * (1.0 + 1e-6):
+        if np.linalg.norm(memory.weights) > 0.5 * self.domain.diameter * (1.0 + 1e-6):
             raise InputError(f"weights must lie in {self.domain!r}")
-
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return the memory: there are never more classes."""
-        return memory
 
     def _made_of(self, task: Task) -> Loss:
         """Return the loss; refuse another task than its own."""
@@ -154,14 +151,6 @@ class LossOnly(Hidden):
                 "from losses can have more features, but no more classes or tags"
             )
         return self.loss
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return weights in which those of new features are 0."""
-        weights = memory.reshape(self.task.dim, width)[:, np.maximum(places, 0)]
-        weights[:, places < 0] = 0.0
-        return weights.ravel()
 
     # -- facts
 

@@ -20,14 +20,15 @@ from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, refuse
 from driftline.inputs.flags import every, none
-from driftline.kernels import Kernel, helper, zeros
+from driftline.kernels import Kernel, helper
 from driftline.kernels import program as at
-from driftline.learner import MOST_WEIGHT, Member, check_longer, round_rows
+from driftline.learner import round_rows
 from driftline.learner.member import Played
 from driftline.losses import Loss
 from driftline.members.classes import ClassMember
 from driftline.parts import from_config
 from driftline.state import State
+from driftline.state.arena import Field, Layout, grown_places
 from driftline.tasks import Task
 from driftline.tasks.abstaining import log_sum
 from driftline.trace import Batch
@@ -111,15 +112,15 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
 
 
 def check_weights(weights: np.ndarray, seen: int) -> None:
-    """Refuse sample weights of kept rows that no row can have; ``seen`` rows fill the first."""
-    if (weights[:seen] <= 0.0).any() or (weights < 0.0).any() or (weights > MOST_WEIGHT).any():
-        raise InputError(f"rows that are kept count more than 0, and {MOST_WEIGHT:g} at most")
+    """Refuse sample weights of 0 among kept rows; ``seen`` rows fill the first."""
+    if (weights[:seen] <= 0.0).any():
+        raise InputError("rows that are kept count more than 0")
 
 
 class CountingMember(ClassMember):
     """Base of members with a kernel and a memory, for classes and signs.
 
-    A kind says its ``settings``, how large its memory is, and how that grows.
+    A kind says its ``settings``, and declares the fields of its memory.
     """
 
     kernel: ClassVar[Kernel]
@@ -156,30 +157,57 @@ class CountingMember(ClassMember):
         """Return the kernel's constants, for rows of this length."""
 
     @abstractmethod
-    def started(self, width: int) -> np.ndarray:
-        """Return the memory before the first row."""
+    def fields(self, width: int) -> tuple[Field, ...]:
+        """Return what is learned of rows of this length, in the order of the kernel.
+
+        Fields grow by the axes "classes" and "features".
+        """
 
     @abstractmethod
     def space(self, width: int) -> int:
         """Return how many numbers of scratch space the kernel needs at most."""
 
-    @abstractmethod
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse a memory that no rows can lead to; its size and finiteness are checked already."""
+    def check(self, memory: Any, width: int) -> None:
+        """Refuse a memory that no rows can lead to, by name; each field is in its range."""
+        return
 
-    @abstractmethod
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return the memory for more classes, none of which was seen."""
+    def add(self, memory: Any, places: np.ndarray, zero: np.ndarray) -> None:
+        """Write what the memory has of new features; see :meth:`ClassMember._add`."""
+        return
 
-    @abstractmethod
+    # -- the memory
+
+    def layout(self, width: int, memory: np.ndarray | None = None) -> Layout:
+        """Return where the fields lie in this memory; at the start, in one without it."""
+        return Layout(self.fields(width), classes=self._classes, features=width)
+
+    def size(self, width: int) -> int:
+        """Return the size of the memory at the start, for rows of this length."""
+        return self.layout(width).size
+
+    def started(self, width: int) -> np.ndarray:
+        """Return the memory before the first row, unless that would be too large."""
+        layout = self.layout(width)
+        if layout.size > MOST:
+            raise InputError(
+                f"{self!r} would remember {layout.size} numbers of {width} features: expected "
+                f"{MOST} at most"
+            )
+        return layout.new()
+
     def with_features(
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
-        """Return the memory for more features.
+        """Return the memory for more features."""
+        made = self.layout(width, memory).grown(memory, features=places)
+        self.add(self.layout(len(places), made).views(made), places, zero)
+        return made
 
-        ``places`` has the former index of each mapped feature, -1 if it is new; ``zero`` is a
-        mapped row of zeros, the value of new features in all rows so far.
-        """
+    @property
+    def learned(self) -> Any:
+        """Views of the fields of the memory, by name."""
+        assert self._width is not None
+        return self.layout(self._width, self.memory).views(self.memory)
 
     # -- facts
 
@@ -295,101 +323,47 @@ class CountingMember(ClassMember):
 
     # -- the state as a value
 
-    def _state(self, weights: bool = True) -> State:
-        memory = self.memory.copy() if weights and self._width is not None else None
-        return State(
-            key=self._draws.key,
-            tickets=self._tickets,
-            **self._waiting,
-            rounds=self.rounds,
-            features=self._width,
-            memory=memory,
-            map=None if self.mapper is None else self.mapper.to_saved(),
-        )
+    def _learned(self, weights: bool) -> dict[str, Any]:
+        return {"memory": self.memory.copy() if weights and self._width is not None else None}
 
-    def restore(self, state: State) -> None:
-        """Go on from a state, if it is valid for this member."""
-        if not isinstance(state, State) or state.key is None:
-            raise InputError(f"expected a state of a learner, but got {state!r:.80}")
-        state.check()
-        if state.weights is not None or (state.memory is None) != (state.features is None):
-            raise InputError(f"expected a state with a memory, but got {state!r:.80}")
-        if state.features is None and state.rounds:
-            raise InputError(f"the state has no memory after {state.rounds} rounds")
-        with self._turn.lock:
-            self._turn.check()
-            mapper = self._resumed_mapper(state)
-            if state.memory is not None and state.features is not None:
-                self._check(state.memory, state.features)
-            self._rollback(state)
-            self.mapper = mapper
-
-    def _check(self, memory: np.ndarray, width: int) -> None:
-        """Refuse a memory that is not valid for rows of this length."""
+    def _checked(self, state: State) -> State:
+        memory, width = state.memory, state.features
+        if memory is None or width is None:
+            if memory is not None or width is not None or state.rounds:
+                raise InputError(
+                    f"expected a state with a memory of its rows, or before the first one, but got "
+                    f"{width} features and {state.rounds} rounds"
+                )
+            return state
         if not 1 <= width <= 10**8:
             raise InputError(f"rows have 1 feature or more, not {width}")
-        expected = self.size_of(memory, width)
-        if memory.shape != (expected,) or not np.isfinite(memory).all():
-            raise InputError(
-                f"the memory of {self!r} for {width} features must be {expected} finite numbers, "
-                f"but has shape {memory.shape}"
-            )
-        self.check_memory(memory, width)
+        self.check(self.layout(width, memory).check(memory), width)
+        return state
 
-    @abstractmethod
-    def size(self, width: int) -> int:
-        """Return the size of the memory at the start, for rows of this length."""
+    def _resume(self, state: State) -> None:
+        if state.features is None or state.memory is None:
+            self._width, self.memory = None, np.zeros(0)
+        else:
+            self._hold(state.features, np.array(state.memory))
 
-    def size_of(self, memory: np.ndarray, width: int) -> int:
-        """Return the size that this memory must have; some of its numbers may determine it."""
-        return self.size(width)
-
-    def zeros(self, width: int) -> np.ndarray:
-        """Return a memory of zeros, unless that would be too large."""
-        if (size := self.size(width)) > MOST:
-            raise InputError(
-                f"{self!r} would remember {size} numbers of {width} features: expected {MOST} at "
-                "most"
-            )
-        return zeros(size)
-
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
-        task, state, memory, width = self.task, self.state, self.memory, self._width
-        if classes is not None:
-            more = task.with_classes(classes)
-            if classes < task.dim:
-                raise InputError(f"there are {task.dim} classes already, so not only {classes}")
-            task = more
-        made = self._for_task(task)
-        if width is not None and classes is not None:
-            memory = self.with_classes(memory, width, classes)
-        if features is not None:
-            check_longer(task, known, features)
-        if features is not None and known is not None and width is not None:
-            mapper, places, more_map = self.mapper, None, None
-            if mapper is not None:
-                mapper, places = mapper.grown(features)
-                more_map = mapper.to_saved()
-                zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
-            else:  # the constant of a scaling stays after all features
-                new = width + features - known
-                places = np.r_[
-                    np.arange(known), np.full(features - known, -1), np.arange(known, width)
-                ]
-                zero = np.zeros(new)
+    def _add(self, made: Self, state: State, places: np.ndarray | None, zero: np.ndarray) -> State:
+        memory, width = state.memory, self._width
+        if memory is None or width is None:
+            return state
+        layout = self.layout(width, memory)
+        more, fewer = made.layout(width).sizes["classes"], layout.sizes["classes"]
+        memory = layout.grown(memory, classes=grown_places(fewer, more))
+        if places is not None:
             memory = made.with_features(memory, width, places, zero)
-            state = state.replaced(features=len(places), map=more_map)
-        made.restore(state.replaced(memory=None if width is None else memory))
-        return made
+        return state.replaced(memory=memory)
 
-    def _for_task(self, task: Task) -> CountingMember:
-        """Return a new member of this kind and these settings."""
+    def _like(self, task: Task) -> Self:
         kind: Any = type(self)
-        made: CountingMember = kind(self._made_of(task), features=self.map, **self.settings)
+        made: Self = kind(self._made_of(task), features=self.map, **self.settings)
         return made
 
     def _own_bytes(self, width: int, task: Task) -> int:
-        return 8 * self._for_task(task).size(width)
+        return 8 * self._like(task).size(width)
 
     def _made_of(self, task: Task) -> Task | Loss:
         """Return the first argument of a new member of this kind, for a task."""
@@ -407,18 +381,6 @@ class CountingMember(ClassMember):
 
     def _copies_cheaply(self, size: int) -> bool:
         return self.memory.size <= size
-
-    def _rollback(self, checkpoint: State) -> None:
-        state = checkpoint
-        assert state.key is not None
-        self._resume_tickets(state)  # which refuses what cannot wait, before all else
-        if state.features is None or state.memory is None:
-            self._width, self.memory = None, np.zeros(0)
-        else:
-            self._hold(state.features, np.array(state.memory))
-        if self.mapper is not None and state.map is not None:
-            self.mapper.restore(*state.map)
-        self._rounds = state.rounds
 
     def _filled(self, origin: State, keep: bool) -> State | None:
         if not keep:

@@ -16,16 +16,26 @@ import math
 
 import numpy as np
 
-from driftline.errors import InputError
 from driftline.kernels import helper
+from driftline.state.arena import Field
 
-__all__ = ["bin_of", "bins_of", "check_counts", "cut_of", "growth_of", "shrink"]
+__all__ = ["bin_of", "bins_of", "counts", "cut_of", "growth_of", "shrink", "weight"]
 
 #: All counts are divided when a row counts more than this.
 LARGEST = 1e100
 
 #: The largest sum of counts, in rows of the newest weight, whatever the half-life.
 MOST_ROWS = 1e16
+
+
+def weight(name: str) -> Field:
+    """Return the field of the weight of a row, or of a mistake."""
+    return Field(name, fill=1.0, least=1.0, most=2.0 * LARGEST)
+
+
+def counts(name: str, *axes: str | int) -> Field:
+    """Return a field of counts that forget."""
+    return Field(name, axes, least=0.0, most=LARGEST * MOST_ROWS)
 
 
 def cut_of(width: int) -> float:
@@ -36,14 +46,6 @@ def cut_of(width: int) -> float:
 def growth_of(half_life: float) -> float:
     """Return by which factor a row counts more than the row before it."""
     return float(2.0 ** (1.0 / half_life))
-
-
-def check_counts(weights: np.ndarray, counts: np.ndarray) -> None:
-    """Refuse counts that no rows can add up to; ``weights`` are those of a row, or of a mistake."""
-    if (weights < 1.0).any() or (weights > 2.0 * LARGEST).any():
-        raise InputError(f"a row counts 1 or more, and {2.0 * LARGEST:g} at most")
-    if (counts < 0.0).any() or (counts > LARGEST * MOST_ROWS).any():
-        raise InputError(f"counts are 0 or more, and {LARGEST * MOST_ROWS:g} at most")
 
 
 def bins_of(cells: np.ndarray, bins: int) -> np.ndarray:

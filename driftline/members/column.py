@@ -9,7 +9,7 @@ all are equal. Nothing is learned. Other members, and the scaling, see rows with
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.first import first_values
 from driftline.kernels import program as at
-from driftline.learner import Member, check_longer
 from driftline.members.classes import EVEN, ClassMember
 from driftline.parts import from_config
 from driftline.state import State
@@ -125,56 +124,21 @@ class Column(ClassMember):
 
     # -- the state as a value
 
-    def _state(self, weights: bool = True) -> State:
-        return State(
-            key=self._draws.key,
-            tickets=self._tickets,
-            **self._waiting,
-            rounds=self._rounds,
-            features=self._width,
-            memory=NOTHING,
-        )
+    def _learned(self, weights: bool) -> dict[str, Any]:
+        return {"memory": NOTHING}
 
-    def restore(self, state: State) -> None:
-        """Go on from a state of such a member."""
-        if not isinstance(state, State) or state.key is None:
-            raise InputError(f"expected a state of a learner, but got {state!r:.80}")
-        state.check()
-        memory = state.memory
-        if memory is None or memory.size or state.weights is not None or state.map is not None:
+    def _checked(self, state: State) -> State:
+        if state.memory is None or state.memory.size:
             raise InputError(f"expected a state without a memory, but got {state!r:.80}")
-        with self._turn.lock:
-            self._turn.check()
-            self._rollback(state)
+        return state
 
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
-        task, state = self.task, self.state
-        if classes is not None:
-            task = task.with_classes(classes)
-            if classes < self.task.dim:
-                raise InputError(f"there are {self.task.dim} classes already, not only {classes}")
-        if features is not None:
-            check_longer(task, known, features)
-            if self._width is not None:
-                state = state.replaced(features=features)
-        made = Column(task)
-        made.restore(state)
-        return made
+    def _resume(self, state: State) -> None:
+        return
+
+    def _like(self, task: Task) -> Self:
+        return type(self)(task)
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
         """Return a new member from what :meth:`config` returned."""
         return cls(from_config(config["task"]))
-
-    # -- what a shell asks for
-
-    def _copies_cheaply(self, size: int) -> bool:
-        return True
-
-    def _rollback(self, checkpoint: State) -> None:
-        assert checkpoint.key is not None
-        self._resume_tickets(checkpoint)
-        self._width, self._rounds = checkpoint.features, checkpoint.rounds
-
-    def _filled(self, origin: State, keep: bool) -> State | None:
-        return origin if keep else None

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.kernels import MEMBER, Kernel, helper, kernel, sorting_room
+from driftline.learner import MOST_WEIGHT
 from driftline.members.base import (
     CountingMember,
     all_finite,
@@ -32,6 +33,7 @@ from driftline.members.base import (
 )
 from driftline.members.growing import DRAWS, grow, leaf_of, write_codes
 from driftline.parts import check_flag
+from driftline.state.arena import Field
 from driftline.tasks import Task
 
 __all__ = ["Forest"]
@@ -254,15 +256,29 @@ class Forest(CountingMember):
         rest = [own["least"], tried, own["smoothing"], float(own["restart"])]
         return [*sizes, *rest, *_draws(int(own["seed"]))]
 
-    def size(self, width: int) -> int:
-        """Count labels, sample weights and rows, and nodes with their counts of classes."""
-        return HEAD + self._window * (2 + width) + self._nodes * (3 + self._classes)
+    def fields(self, width: int) -> tuple[Field, ...]:
+        """Count rows, keep a window of them, and nodes with their counts of classes."""
+        own = self.settings
+        window, trees, nodes = self._window, int(own["trees"]), int(own["nodes"])
+        whole: Any = {"least": 0.0, "whole": True}
+        return (
+            Field("seen", most=2 * window - 1, **whole),
+            Field("wait", fill=FIRST, least=1.0, most=window + FIRST - 1, whole=True),
+            Field("next", most=DRAWS - 1, **whole),
+            Field("rounds", **whole),
+            Field("mistakes", **whole),
+            Field("excess", least=0.0),
+            Field("known", (window,), most=self._classes - 1, **whole),
+            Field("counted", (window,), least=0.0, most=MOST_WEIGHT),
+            Field("kept", ("features", window)),
+            Field("nodes", (trees, nodes, 3)),
+            Field("leaves", (trees, nodes, "classes"), least=0.0, most=MOST_ROWS),
+        )
 
     def started(self, width: int) -> np.ndarray:
         """Return trees of one leaf each, and no rows."""
-        made = self.zeros(width)
-        made[WAIT] = FIRST
-        self._parts(made, width)[4][:, 0] = -1.0
+        made = super().started(width)
+        self.layout(width).views(made).nodes[:, :, 0] = -1.0
         return made
 
     def space(self, width: int) -> int:
@@ -273,63 +289,30 @@ class Forest(CountingMember):
         cells = (bins + 2) * width + (bins + 1) * (self._classes + 1)
         return trees + rows + cells + 2 * nodes
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse indices of rows, labels and nodes out of range: kernels follow them."""
-        head, known, counted, _, nodes, leaves = self._parts(memory, width)
-        ends = [2 * self._window, self._window + FIRST, DRAWS, math.inf, math.inf]
-        whole = head[:EXCESS] == np.rint(head[:EXCESS])
-        if not whole.all() or (head < 0.0).any() or (head[:EXCESS] >= ends).any():
-            raise InputError(f"these are no counts of a forest: {head}")
-        if head[WAIT] < 1.0 or head[MISTAKES] > head[ROUNDS]:
-            raise InputError(f"these are no counts of a forest: {head}")
-        if (known != np.rint(known)).any() or (known < 0).any() or (known >= self._classes).any():
-            raise InputError("a forest keeps labels of the task")
-        check_weights(counted, int(head[SEEN]))
-        feature, child = nodes[:, 0], nodes[:, 2]
-        last = int(self.settings["nodes"])
-        place = np.tile(np.arange(last), len(nodes) // last)
-        inner = feature >= 0.0
+    def check(self, memory: Any, width: int) -> None:
+        """Refuse indices of nodes and features out of range: kernels follow them."""
+        if memory.mistakes > memory.rounds:
+            raise InputError(f"there are {memory.mistakes} mistakes in {memory.rounds} rounds")
+        check_weights(memory.counted, int(memory.seen))
+        feature, child = memory.nodes[:, :, 0], memory.nodes[:, :, 2]
+        last, inner = feature.shape[1], feature >= 0.0
         good = (feature == np.rint(feature)) & (feature >= -1.0) & (feature < width)
-        good &= ~inner | ((child == np.rint(child)) & (child > place) & (child + 1 < last))
-        if not good.all() or (leaves < 0.0).any() or (leaves > MOST_ROWS).any():
+        later = (child == np.rint(child)) & (child > np.arange(last)) & (child + 1 < last)
+        if not (good & (~inner | later)).all():
             raise InputError("the nodes of a tree are cut at features, and lead to later nodes")
 
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return the same trees, whose leaves have none of the new classes."""
-        *rest, leaves = self._parts(memory, width)
-        leaves = np.pad(leaves, [(0, 0), (0, classes - self._classes)])
-        return np.concatenate([np.ravel(one) for one in (*rest, leaves)])
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return the same trees; the new features of kept rows are 0, as it is mapped now."""
-        head, known, counted, kept, nodes, leaves = self._parts(memory, width)
+    def add(self, memory: Any, places: np.ndarray, zero: np.ndarray) -> None:
+        """Keep the trees; the new features of kept rows are 0, as it is mapped now."""
         new = places < 0
-        rows = kept[np.maximum(places, 0)]
-        rows[new] = zero[new][:, np.newaxis]
-        now = np.zeros(width)
+        memory.kept[new] = zero[new][:, np.newaxis]
+        feature, now = memory.nodes[:, :, 0], np.zeros(len(places))
         now[places[~new]] = np.flatnonzero(~new)
-        nodes, inner = nodes.copy(), nodes[:, 0] >= 0.0
-        nodes[inner, 0] = now[nodes[inner, 0].astype(np.int64)]
-        parts = (head, known, counted, rows, nodes, leaves)
-        return np.concatenate([np.ravel(one) for one in parts])
+        inner = feature >= 0.0
+        feature[inner] = now[feature[inner].astype(np.int64)]
 
     @property
     def _window(self) -> int:
         return int(self.settings["window"])
-
-    @property
-    def _nodes(self) -> int:
-        return int(self.settings["trees"]) * int(self.settings["nodes"])
-
-    def _parts(self, memory: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
-        """Return header, labels, sample weights, rows, nodes and leaves, as views."""
-        window = self._window
-        ends = np.cumsum([HEAD, window, window, window * width, 3 * self._nodes])
-        head, known, counted, kept, nodes, leaves = np.split(memory, ends)
-        kept, nodes = kept.reshape(width, window), nodes.reshape(-1, 3)
-        return head, known, counted, kept, nodes, leaves.reshape(-1, self._classes)
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ Smoothing is in rows of full weight, so that counts fade where no new rows come.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from driftline.members.base import (
     settle,
     weight_of,
 )
-from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
+from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
+from driftline.state.arena import Field
 from driftline.tasks import Task
 
 __all__ = ["NaiveBayes"]
@@ -133,42 +134,16 @@ class NaiveBayes(CountingMember):
         growth = growth_of(own["half_life"])
         return [own["bins"], self._classes, growth, own["smoothing"], cut_of(width)]
 
-    def size(self, width: int) -> int:
-        """Count the weight of a row, the classes, and their bins of every feature."""
-        return 1 + self._classes * (1 + int(self.settings["bins"]) * width)
-
-    def started(self, width: int) -> np.ndarray:
-        """Return counts of 0."""
-        made = self.zeros(width)
-        made[0] = 1.0
-        return made
+    def fields(self, width: int) -> tuple[Field, ...]:
+        """Count classes, and their bins of every feature."""
+        axes = ("features", int(self.settings["bins"]), "classes")
+        return weight("weight"), counts("seen", "classes"), counts("counts", *axes)
 
     def space(self, width: int) -> int:
         """Return room for the bins of one row."""
         return width
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse counts that no rows add up to."""
-        check_counts(memory[:1], memory[1:])
-
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return counts in which new classes have none."""
-        weight, seen, counts = self._parts(memory, width)
-        more = classes - self._classes
-        counts = np.pad(counts, [(0, 0), (0, 0), (0, more)])
-        return np.r_[weight, np.pad(seen, (0, more)), counts.ravel()]
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return counts in which new features lay in the bin of 0 in all rows."""
-        weight, seen, counts = self._parts(memory, width)
-        made = counts[np.maximum(places, 0)]
+    def add(self, memory: Any, places: np.ndarray, zero: np.ndarray) -> None:
+        """Let new features have lain in the bin of 0 in all rows."""
         new = np.flatnonzero(places < 0)
-        made[new] = 0.0
-        made[new, bins_of(zero, counts.shape[1])[new]] = seen
-        return np.r_[weight, seen, made.ravel()]
-
-    def _parts(self, memory: np.ndarray, width: int) -> tuple[float, np.ndarray, np.ndarray]:
-        seen, classes = memory[1 : 1 + self._classes], self._classes
-        return memory[0], seen, memory[1 + classes :].reshape(width, -1, classes)
+        memory.counts[new, bins_of(zero, memory.counts.shape[1])[new]] = memory.seen

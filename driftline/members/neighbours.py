@@ -13,13 +13,13 @@ numbers for each feature.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.kernels import MEMBER, Kernel, helper, kernel
+from driftline.learner import MOST_WEIGHT
 from driftline.members.base import (
     CountingMember,
     all_finite,
@@ -29,6 +29,7 @@ from driftline.members.base import (
     weight_of,
 )
 from driftline.parts import check_flag
+from driftline.state.arena import Field
 from driftline.tasks import Task
 
 __all__ = ["Neighbours"]
@@ -183,41 +184,29 @@ class Neighbours(CountingMember):
         """Return how many neighbours vote, the window, and whether votes are weighted."""
         return [float(value) for value in self.settings.values()]
 
-    def size(self, width: int) -> int:
-        """Count the number of rows, and labels, sample weights and rows of a whole window."""
-        return 1 + int(self.settings["window"]) * (2 + width)
-
-    def started(self, width: int) -> np.ndarray:
-        """Return an empty window."""
-        return self.zeros(width)
+    def fields(self, width: int) -> tuple[Field, ...]:
+        """Count rows, and keep labels, sample weights and features of a window of them."""
+        window, last = int(self.settings["window"]), self._classes - 1
+        return (
+            Field("seen", least=0.0, most=2 * window - 1, whole=True),
+            Field("known", (window,), least=0.0, most=last, whole=True),
+            Field("counted", (window,), least=0.0, most=MOST_WEIGHT),
+            Field("kept", ("features", window)),
+        )
 
     def space(self, width: int) -> int:
         """Return room for the distances to all rows, and the nearest of them."""
         return int(self.settings["window"]) + 2 * int(self.settings["k"])
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse a number of rows, labels or sample weights out of range."""
-        window = int(self.settings["window"])
-        counts = memory[: 1 + window]
-        whole = (counts == np.rint(counts)).all() and 0.0 <= counts[0] < 2 * window
-        if not whole or (counts[1:] < 0.0).any() or (counts[1:] >= self._classes).any():
-            raise InputError("a window has whole numbers of rows, and labels of the task")
-        check_weights(memory[1 + window : 1 + 2 * window], int(counts[0]))
+    def check(self, memory: Any, width: int) -> None:
+        """Refuse rows that are kept and do not count."""
+        check_weights(memory.counted, int(memory.seen))
 
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return the same memory: rows and labels stay the same."""
-        return memory.copy()
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return rows whose new features are 0, as it is mapped now.
+    def add(self, memory: Any, places: np.ndarray, zero: np.ndarray) -> None:
+        """Let new features be 0 in kept rows, as it is mapped now.
 
         Old features do not change: where a map divides by the root of the number of features,
         distances have a slightly larger scale until the window has passed.
         """
-        window = int(self.settings["window"])
-        rows = memory[1 + 2 * window :].reshape(width, window)[np.maximum(places, 0)]
         new = places < 0
-        rows[new] = zero[new][:, np.newaxis]
-        return np.r_[memory[: 1 + 2 * window], rows.ravel()]
+        memory.kept[new] = zero[new][:, np.newaxis]

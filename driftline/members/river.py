@@ -25,7 +25,7 @@ from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.inputs import Rows
 from driftline.kernels import program as at
-from driftline.learner import Learner, Member, check_longer
+from driftline.learner import Learner, Member
 from driftline.members.classes import EVEN, ClassMember
 from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
@@ -225,28 +225,21 @@ class River(ClassMember):
             self._copy = self._rounds, copied(self.model)
         return self._copy[1]
 
-    def _state(self, weights: bool = True) -> State:
-        return State(
-            key=self._draws.key,
-            tickets=self._tickets,
-            **self._waiting,
-            rounds=self._rounds,
-            features=self._width,
-            map=None if self.mapper is None else self.mapper.to_saved(),
-            model=self._frozen(),
-        )
+    def _learned(self, weights: bool) -> dict[str, Any]:
+        return {"model": self._frozen()}
 
-    def restore(self, state: State) -> None:
-        """Go on from a state of this member or a copy of it."""
-        if not isinstance(state, State) or state.key is None or state.model is None:
+    def _checked(self, state: State) -> State:
+        if state.model is None or state.memory is not None:
             raise InputError(f"expected a state of a model in memory, but got {state!r:.80}")
-        state.check()
-        with self._turn.lock:
-            self._turn.check()
-            mapper = self._resumed_mapper(state)
-            state = state.replaced(model=self._model_of(state.model))
-            self._rollback(state)
-            self.mapper = mapper
+        return state.replaced(model=self._model_of(state.model))
+
+    def _resume(self, state: State) -> None:
+        self.model, self._copy = copied(state.model), None
+
+    def _like(self, task: Task) -> Self:
+        made = type(self)(task, Absent(), trusted=self.trusted, features=self.map)
+        made._words = self._words
+        return made
 
     def _model_of(self, saved: Any) -> Any:
         """Return the model of a state, if it can be one of this member."""
@@ -259,30 +252,13 @@ class River(ClassMember):
             raise InputError(f"the model knows {known!r:.80}, and not the labels of {self.task!r}")
         return made
 
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
-        task, state = self.task, self.state
-        if classes is not None:
-            task = task.with_classes(classes)
-            if classes < self.task.dim:
-                raise InputError(f"there are {self.task.dim} classes already, not only {classes}")
-        if features is not None:
-            check_longer(task, known, features)
-        if features is not None and known is not None and self._width is not None:
-            width = self._width + features - known
-            kept, more_map = self._width == known or features == known, None
-            if self.mapper is not None:
-                mapper, places = self.mapper.grown(features)
-                width, more_map = len(places), mapper.to_saved()
-                kept = np.array_equal(places[: self._width], np.arange(self._width))
-            if not kept:
-                raise InputError(f"{self!r} knows features by their number, and these would move")
-            state = state.replaced(features=width, map=more_map)
-        made = River(task, Absent(), trusted=self.trusted, features=self.map)
-        made._words = self._words
-        made.restore(state)
-        return made
+    def _add(self, made: Self, state: State, places: np.ndarray | None, zero: np.ndarray) -> State:
+        known = self._width
+        if places is not None and not np.array_equal(places[:known], np.arange(known or 0)):
+            raise InputError(f"{self!r} knows features by their number, and these would move")
+        return state
 
-    # -- copies
+    # -- files
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
@@ -291,23 +267,6 @@ class River(ClassMember):
         made = cls(task, Absent(), trusted=config["trusted"], features=features)
         made._words = str(config["model"])
         return made
-
-    # -- what a shell asks for
-
-    def _copies_cheaply(self, size: int) -> bool:
-        return True
-
-    def _rollback(self, checkpoint: State) -> None:
-        state = checkpoint
-        self.model, self._copy = copied(state.model), None
-        if self.mapper is not None and state.map is not None:
-            self.mapper.restore(*state.map)
-        assert state.key is not None
-        self._width, self._rounds = state.features, state.rounds
-        self._resume_tickets(state)
-
-    def _filled(self, origin: State, keep: bool) -> State | None:
-        return origin if keep else None
 
 
 def member_of(model: Any, task: Task, classes: Sequence[Any] | None = None) -> Member:

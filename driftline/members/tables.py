@@ -28,7 +28,8 @@ from driftline.members.base import (
     settle,
     weight_of,
 )
-from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
+from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
+from driftline.state.arena import Field, Layout
 from driftline.tasks import Task
 
 __all__ = ["Tables"]
@@ -196,44 +197,32 @@ class Tables(CountingMember):
         rest = [own["smoothing"], cut_of(width), self._paired(width)]
         return [*self._bins, self._classes, *growths, *rest]
 
-    def size(self, width: int) -> int:
+    def fields(self, width: int) -> tuple[Field, ...]:
         """Count the mistakes of all tables, and the classes in all their cells."""
-        return self._size(width, self._paired(width))
+        return (
+            weight("weight"),
+            weight("mistake"),
+            Field("kept", least=0.0, most=min(width, int(self.settings["pairs"])), whole=True),
+            counts("seen", "classes"),
+            counts("wrong", "tables"),
+            counts("cells", "cells", "classes"),
+        )
 
-    def size_of(self, memory: np.ndarray, width: int) -> int:
-        """Count the mistakes and cells of the tables that this memory has."""
-        kept = float(memory[KEPT]) if len(memory) >= HEAD else 0.0
+    def layout(self, width: int, memory: np.ndarray | None = None) -> Layout:
+        """Return where the fields lie; the memory says which features have tables of two."""
+        kept = 0.0 if memory is None or len(memory) < HEAD else float(memory[KEPT])
         most = min(width, int(self.settings["pairs"]))
         if kept not in range(most + 1):
             raise InputError(f"{kept} features cannot have tables of two: {most} at most can")
-        return self._size(width, int(kept) or self._paired(width))
-
-    def _size(self, width: int, paired: int) -> int:
-        (bins, coarse), pairs = self._bins, paired * (paired - 1) // 2
-        cells = width * bins + pairs * coarse**2
-        return HEAD + self._classes + width + pairs + cells * self._classes
-
-    def started(self, width: int) -> np.ndarray:
-        """Return counts of 0."""
-        made = self.zeros(width)
-        made[:2] = 1.0
-        return made
+        (bins, coarse), paired = self._bins, int(kept) or self._paired(width)
+        pairs = paired * (paired - 1) // 2
+        sizes = {"tables": width + pairs, "cells": width * bins + pairs * coarse**2}
+        return Layout(self.fields(width), classes=self._classes, features=width, **sizes)
 
     def space(self, width: int) -> int:
         """Return room for a row's cells, the tables' predictions, and the classes' shares."""
         most = min(width, int(self.settings["pairs"]))
         return 2 * (width + most * (most - 1) // 2) + self._classes
-
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse counts that no rows add up to."""
-        check_counts(memory[:2], memory[HEAD:])
-
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return counts in which new classes have none."""
-        head, seen, wrong, counts = self._parts(memory, width)
-        more = classes - self._classes
-        counts = np.pad(counts, [(0, 0), (0, more)])
-        return np.r_[head, np.pad(seen, (0, more)), wrong, counts.ravel()]
 
     def with_features(
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
@@ -248,20 +237,21 @@ class Tables(CountingMember):
                 f"the features that have tables of two must stay the first {kept}: this map puts "
                 "new ones before them"
             )
-        head, seen, wrong, counts = self._parts(memory, width)
-        worst, known, first = float(wrong.max(initial=0.0)) + float(head[1]), {}, 0
-        for mistakes, (of, size) in zip(wrong, self._tables(memory, width), strict=True):
-            known[of] = mistakes, counts[first : first + size]
+        old = self.layout(width, memory).views(memory)
+        worst, known, first = float(old.wrong.max(initial=0.0) + old.mistake), {}, 0
+        tables = _tables(width, int(old.kept) or self._paired(width), *self._bins)
+        for mistakes, (of, size) in zip(old.wrong, tables, strict=True):
+            known[of] = mistakes, old.cells[first : first + size]
             first += size
         made = []
         for of, size in _tables(wide, paired, *self._bins):
             table = worst, np.zeros((size, self._classes))
             if len(of) == 1:  # the new feature was 0 in all rows so far
-                table[1][bins_of(zero, size)[of[0]]] = seen
+                table[1][bins_of(zero, size)[of[0]]] = old.seen
             made.append(known.get(tuple(int(places[i]) for i in of), table))
         cells = np.concatenate([own for _, own in made])
-        head = np.r_[head[:KEPT], float(kept)]
-        return np.r_[head, seen, [mistakes for mistakes, _ in made], cells.ravel()]
+        wrong = [mistakes for mistakes, _ in made]
+        return np.r_[old.weight, old.mistake, float(kept), old.seen, wrong, cells.ravel()]
 
     @property
     def _bins(self) -> tuple[int, int]:
@@ -270,14 +260,6 @@ class Tables(CountingMember):
     def _paired(self, width: int) -> int:
         """Return how many features have tables of two from the start: all or none."""
         return width if 2 <= width <= self.settings["pairs"] else 0
-
-    def _tables(self, memory: np.ndarray, width: int) -> list[tuple[tuple[int, ...], int]]:
-        return _tables(width, int(memory[KEPT]) or self._paired(width), *self._bins)
-
-    def _parts(self, memory: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
-        ends = np.cumsum([HEAD, self._classes, len(self._tables(memory, width))])
-        head, seen, wrong, counts = np.split(memory, ends)
-        return head, seen, wrong, counts.reshape(-1, self._classes)
 
 
 def _tables(width: int, paired: int, bins: int, coarse: int) -> list[tuple[tuple[int, ...], int]]:

@@ -35,6 +35,8 @@ class DriftEstimator(BaseEstimator):
     learner_: Member | Committee
     n_features_in_: int
     feature_names_in_: np.ndarray
+    classes_: np.ndarray
+    _labels: Any  # Labels, of classifiers and taggers
     #: Sums and counts of every feature, where missing cells become means.
     _means: np.ndarray | None = None
     #: How many rows of each class there were, where these are to count alike.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from driftline.committee.pooling import chances_and_doubt, chances_of, drawn
 from driftline.errors import InputError
-from driftline.estimators.classifying import ClassWeight, RowClassifier
+from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
-from driftline.estimators.making import How
 from driftline.sets import Adaptive
 from driftline.tasks import Abstaining, Multiclass, Task
 from driftline.typing import Inputs
@@ -21,6 +21,7 @@ from driftline.typing import Labels as Given
 __all__ = ["DriftClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class DriftClassifier(RowClassifier):
     """One of several classes, on a stream that drifts.
 
@@ -82,30 +83,9 @@ class DriftClassifier(RowClassifier):
     array(['zero', 'zero', None, 'two'], dtype=object)
     """
 
-    def __init__(
-        self,
-        learner: How = "auto",
-        *,
-        scaling: bool = True,
-        epochs: int = 1,
-        missing: str = "refuse",
-        class_weight: ClassWeight = None,
-        abstain: float | None = None,
-        dtype: npt.DTypeLike = "float64",
-        random_state: int | np.random.RandomState | None = None,
-        coverage: float | None = None,
-    ):
-        super().__init__(
-            learner,
-            scaling=scaling,
-            epochs=epochs,
-            missing=missing,
-            class_weight=class_weight,
-            dtype=dtype,
-            random_state=random_state,
-        )
-        self.abstain = abstain
-        self.coverage = coverage
+    _: KW_ONLY
+    abstain: float | None = None
+    coverage: float | None = None
 
     def predict(self, X: Inputs) -> np.ndarray:
         """Return the class of every row; with ``abstain``, None where there is no answer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -29,14 +30,12 @@ __all__ = ["ClassWeight", "RowClassifier"]
 ClassWeight: TypeAlias = str | dict[Any, float] | None
 
 
+@dataclass(eq=False, repr=False)
 class RowClassifier(ClassifierMixin, RowEstimator):
     """Base of classifiers: one row of inputs a round, an array or a CSR matrix.
 
     Parameters are those of :class:`~driftline.estimators.DriftClassifier`.
     """
-
-    classes_: np.ndarray
-    _labels: Any  # Labels
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let messages about arguments name the class that was called."""
@@ -46,24 +45,14 @@ class RowClassifier(ClassifierMixin, RowEstimator):
                 method = _renamed(getattr(cls, name), f"{cls.__qualname__}.{name}")
                 setattr(cls, name, method)
 
-    def __init__(
-        self,
-        learner: How = "auto",
-        *,
-        scaling: bool = True,
-        epochs: int = 1,
-        missing: str = "refuse",
-        class_weight: ClassWeight = None,
-        dtype: npt.DTypeLike = "float64",
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.learner = learner
-        self.scaling = scaling
-        self.epochs = epochs
-        self.missing = missing
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.random_state = random_state
+    learner: How = "auto"
+    _: KW_ONLY
+    scaling: bool = True
+    epochs: int = 1
+    missing: str = "refuse"
+    class_weight: ClassWeight = None
+    dtype: npt.DTypeLike = "float64"
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Start anew, and learn from rows in their order: that of the stream.

@@ -8,6 +8,7 @@ level is the one whose encoding has the highest score.
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,15 @@ import numpy.typing as npt
 
 from driftline.committee.pooling import log_chances
 from driftline.errors import InputError
-from driftline.estimators.classifying import ClassWeight, RowClassifier
+from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
-from driftline.estimators.making import How
 from driftline.tasks import Ordinal
 from driftline.typing import Inputs, Json
 
 __all__ = ["DriftOrdinalClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class DriftOrdinalClassifier(RowClassifier):
     """Ordered levels, at the distance between them, on a stream that drifts.
 
@@ -45,28 +46,8 @@ class DriftOrdinalClassifier(RowClassifier):
     array(['low', 'middle', 'high'], dtype='<U6')
     """
 
-    def __init__(
-        self,
-        learner: How = "auto",
-        *,
-        levels: npt.ArrayLike | None = None,
-        scaling: bool = True,
-        epochs: int = 1,
-        missing: str = "refuse",
-        class_weight: ClassWeight = None,
-        dtype: npt.DTypeLike = "float64",
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        super().__init__(
-            learner,
-            scaling=scaling,
-            epochs=epochs,
-            missing=missing,
-            class_weight=class_weight,
-            dtype=dtype,
-            random_state=random_state,
-        )
-        self.levels = levels
+    _: KW_ONLY
+    levels: npt.ArrayLike | None = None
 
     def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         names = different(y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["DriftRanker"]
 
 
+@dataclass(eq=False, repr=False)
 class DriftRanker(DriftEstimator):
     """Rank the documents of every query, under NDCG, on a stream that drifts.
 
@@ -60,24 +62,14 @@ class DriftRanker(DriftEstimator):
     ((6,), True)
     """
 
-    def __init__(
-        self,
-        learner: How = "auto",
-        *,
-        scaling: bool = True,
-        max_relevance: int | None = None,
-        gain: str = "linear",
-        cutoff: int | None = None,
-        epochs: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.learner = learner
-        self.scaling = scaling
-        self.max_relevance = max_relevance
-        self.gain = gain
-        self.cutoff = cutoff
-        self.epochs = epochs
-        self.random_state = random_state
+    learner: How = "auto"
+    _: KW_ONLY
+    scaling: bool = True
+    max_relevance: int | None = None
+    gain: str = "linear"
+    cutoff: int | None = None
+    epochs: int = 1
+    random_state: int | np.random.RandomState | None = None
 
     def fit(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DriftTagger"]
 
 
+@dataclass(eq=False, repr=False)
 class DriftTagger(DriftEstimator):
     """Tag sequences of any length, under the Hamming loss per position, on a stream that drifts.
 
@@ -64,25 +66,13 @@ class DriftTagger(DriftEstimator):
     ['y', 'x']
     """
 
-    classes_: np.ndarray
-    _labels: Labels
-
-    def __init__(
-        self,
-        learner: How = "auto",
-        *,
-        scaling: bool = True,
-        transitions: bool = True,
-        columns: int = 1 << 17,
-        epochs: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.learner = learner
-        self.scaling = scaling
-        self.transitions = transitions
-        self.columns = columns
-        self.epochs = epochs
-        self.random_state = random_state
+    learner: How = "auto"
+    _: KW_ONLY
+    scaling: bool = True
+    transitions: bool = True
+    columns: int = 1 << 17
+    epochs: int = 1
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Start anew, and learn from sequences in their order: that of the stream.

@@ -26,8 +26,10 @@ from driftline.typing import Json
 __all__ = [
     "Part",
     "check_flag",
+    "check_number",
     "check_plain",
     "check_sizes",
+    "check_whole",
     "fact",
     "from_config",
     "largest_number",
@@ -115,6 +117,22 @@ def check_flag(name: str, value: object) -> None:
     """Refuse a value that is neither True nor False: a string such as "no" would count as True."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be True or False, not {value!r}")
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number in a range, or refuse it."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= value <= most:
+        raise InputError(f"{name} is a whole number from {least} to {most}, not {value!r:.80}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, least: float, most: float) -> float:
+    """Return a number in a range, or refuse it."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise InputError(f"{name} is a number from {least:g} to {most:g}, not {value!r:.80}")
+    return float(value)
 
 
 def check_plain(part: Part) -> None:

@@ -167,28 +167,13 @@ def test_cuts_lie_between_values_however_near_these_are():
     assert Forest(TASK, trees=1).run(X, y).target_loss[8:].sum() == 0.0
 
 
-def test_leaves_of_more_rows_than_there_are_in_the_world_are_refused():
-    member = Forest(TASK, trees=3, window=20, nodes=9, bins=4)
-    member.run(*stream(TASK))
-    state = member.state
-    state.memory[-1] = 1.7e308
-    with pytest.raises(dl.InputError):
-        member.restore(state)
-
-
-@pytest.mark.parametrize(
-    "weight, words",
-    [(-1.0, "'counted': .* from 0 to"), (2e6, "2e.06 among"), (0.0, "count more than 0")],
-)
 @pytest.mark.parametrize("kind", [Forest, Neighbours])
-def test_rows_that_cannot_count_so_much_are_refused(kind, weight, words):
+def test_kept_rows_that_do_not_count_are_refused(kind):
     member = kind(TASK, window=20)
     member.run(*stream(TASK))
     state = member.state
-    counted = member.layout(4).views(state.memory).counted
-    assert counted[3] == 1.0
-    counted[3] = weight
-    with pytest.raises(dl.InputError, match=words):
+    member.layout(4).views(state.memory).counted[3] = 0.0
+    with pytest.raises(dl.InputError, match="count more than 0"):
         member.restore(state)
 
 
@@ -228,18 +213,18 @@ def test_tables_of_two_features_see_what_none_sees_alone():
     [
         (lambda: NaiveBayes(dl.tasks.Multilabel(3)), "a task of classes"),
         (lambda: NaiveBayes("classes"), "a task of classes"),
-        (lambda: NaiveBayes(TASK, bins=1), "bins must lie between 2"),
-        (lambda: NaiveBayes(TASK, half_life=0.0), "half_life must lie between"),
-        (lambda: NaiveBayes(TASK, half_life="long"), "half_life must be a number"),
-        (lambda: NaiveBayes(TASK, smoothing=float("nan")), "smoothing must lie"),
+        (lambda: NaiveBayes(TASK, bins=1), "bins is a whole number from 2"),
+        (lambda: NaiveBayes(TASK, half_life=0.0), "half_life is a number from 1 to 1e.09, not 0.0"),
+        (lambda: NaiveBayes(TASK, half_life="long"), "half_life is a number from"),
+        (lambda: NaiveBayes(TASK, smoothing=float("nan")), "smoothing is a number from 0.001"),
         (lambda: NaiveBayes(TASK, features="ranks"), "features must be a map"),
-        (lambda: Tables(TASK, coarse=2.5), "coarse must be a whole number"),
-        (lambda: Neighbours(TASK, k=0), "k must lie between"),
-        (lambda: Neighbours(TASK, k=10, window=9), "window must lie between 10"),
-        (lambda: Forest(TASK, trees=0), "trees must lie between 1"),
-        (lambda: Forest(TASK, subset=1.5), "subset must lie between 0 and 1"),
-        (lambda: Forest(TASK, window=7), "window must lie between 8"),
-        (lambda: Forest(TASK, seed=None), "seed must be a whole number"),
+        (lambda: Tables(TASK, coarse=2.5), "coarse is a whole number"),
+        (lambda: Neighbours(TASK, k=0), "k is a whole number from 1"),
+        (lambda: Neighbours(TASK, k=10, window=9), "window is a whole number from 10"),
+        (lambda: Forest(TASK, trees=0), "trees is a whole number from 1"),
+        (lambda: Forest(TASK, subset=1.5), "subset is a number from 0 to 1"),
+        (lambda: Forest(TASK, window=7), "window is a whole number from 8"),
+        (lambda: Forest(TASK, seed=None), "seed is a whole number"),
         (lambda: Forest(TASK, restart=2), "restart must be True or False"),
         (lambda: Neighbours(TASK, weighted="yes"), "weighted must be True or False"),
     ],

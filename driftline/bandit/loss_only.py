@@ -33,8 +33,8 @@ from driftline.inputs import Rows, refuse
 from driftline.kernels import program as at
 from driftline.learner import Ticket
 from driftline.losses import Loss
-from driftline.members.base import check_number, dense
-from driftline.parts import check_plain, from_config
+from driftline.members.base import dense
+from driftline.parts import check_number, check_plain, from_config
 from driftline.state.arena import Field, Layout
 from driftline.tasks import Task
 from driftline.trace import Batch

@@ -277,8 +277,8 @@ class Engine:
         vector[self._split :] = state.detector_memory
         vector[at.ALARM] = at.HEEDED if state.restarted else at.QUIET  # last: see settle()
 
-    def resume(self, state: State) -> None:
-        """Go on from a copy of a state of any origin, if it is valid for these parts."""
+    def checked(self, state: State) -> State:
+        """Return a state of any origin with a copy of its weights, if it fits these parts."""
         state.check()
         first, memory = self._first, state.rate_memory
         sizes = (len(self.vector), first.detector_memory.size)
@@ -295,8 +295,7 @@ class Engine:
         if state.weights is None:
             if state.features is not None:
                 raise InputError(f"a state with {state.features} features must have weights")
-            self.restore(state)
-            return
+            return state
         if state.features is None:
             raise InputError("a state with weights must say how many features there are")
         shape = self.parts.shape(state.features)
@@ -315,7 +314,7 @@ class Engine:
             raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
         if state.refresh > state.rounds + refresh_after(stored):
             raise InputError("the state says that the norm will not be computed again")
-        self.restore(state.replaced(weights=aligned(stored, apart=not state.transposed)))
+        return state.replaced(weights=aligned(stored, apart=not state.transposed))
 
     def _norm(self, rows: np.ndarray, scale: float) -> float:
         """Return the norm of weights times a scale, if they are finite and in the domain."""

@@ -120,12 +120,8 @@ class Map(Part, ABC):
         return grown_places(self.width(old), self.width(new))
 
     def state_bytes(self, features: int, sparse: bool = False) -> int:
-        """Return about how many bytes a mapper's state has, for rows of this shape.
-
-        States are measured for rows of one and of two features, and continued in line.
-        """
-        one, two = _state_bytes(self, 1, sparse), _state_bytes(self, 2, sparse)
-        return one + (features - 1) * (two - one)
+        """Return how many bytes a mapper's state has, for rows of this shape."""
+        return 8 * _layout(self, features, sparse).size
 
     def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return mapped rows, each mapped by the state after the rows and labels before it."""
@@ -185,10 +181,7 @@ class Mapper(ABC):
         """Where the fields of the state are in the buffer."""
         if self.features is None:
             return Layout(())
-        return self._layout(self.features, bool(self.sparse))
-
-    def _layout(self, features: int, sparse: bool) -> Layout:
-        return Layout(self.part.fields(features, sparse), features=features)
+        return _layout(self.part, self.features, bool(self.sparse))
 
     # -- rows
 
@@ -253,7 +246,7 @@ class Mapper(ABC):
         if self.features is not None:
             return self.state
         self.part.check_features(rows.features)
-        return self._layout(rows.features, rows.transposed).new()
+        return _layout(self.part, rows.features, rows.transposed).new()
 
     def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return mapped rows, each mapped by the state before it, and learn from them.
@@ -309,8 +302,12 @@ class Mapper(ABC):
             raise
         except DAMAGE as error:
             raise InputError(f"this is no state of a map: {error!r}") from error
-        self.features, self.sparse, self.state = made.features, made.sparse, made.state
-        self.mappers = made.mappers
+        self.become(made)
+
+    def become(self, other: Mapper) -> None:
+        """Take over the state of another mapper of the same map."""
+        self.features, self.sparse, self.state = other.features, other.sparse, other.state
+        self.mappers = other.mappers
         self._clear()
 
     def _restored(self, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
@@ -329,9 +326,9 @@ class Mapper(ABC):
             )
         if known:
             self.part.check_features(features)
-        layout = made._layout(features, bool(made.sparse)) if known else Layout(())
-        views = layout.check(state)
-        made.features, made.state = features, state.copy()
+        made.features = features
+        views = made.layout.check(state)
+        made.state = state.copy()
         if self.mappers:
             made._restore_mappers(about["maps"], arrays)
         outputs = made.outputs if known else None
@@ -365,16 +362,9 @@ class Mapper(ABC):
 
 
 @lru_cache(maxsize=1024)
-def _state_bytes(part: Map, features: int, sparse: bool) -> int:
-    """Return the size of a mapper's state after a row of zeros; 0 if the map refuses such rows."""
-    from scipy.sparse import csr_array
-
-    mapper, row = part.mapper(), np.zeros((1, features))
-    try:
-        mapper.transform(csr_array(row) if sparse else row)
-    except InputError:
-        return 0
-    return sum(array.nbytes for array in mapper.to_saved()[1].values())
+def _layout(part: Map, features: int, sparse: bool) -> Layout:
+    """Return where the fields of a map's state are, for rows of this shape."""
+    return Layout(part.fields(features, sparse), features=features)
 
 
 def _wrapped(inputs: Inputs) -> Rows:

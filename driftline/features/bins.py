@@ -16,7 +16,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
     SketchMap,
     below,
@@ -26,6 +25,7 @@ from driftline.features.sketch import (
     sketch_of,
 )
 from driftline.kernels import MAP_SPARSE, Kernel, helper, kernel
+from driftline.parts import check_whole
 
 __all__ = ["Bins", "bin_of"]
 

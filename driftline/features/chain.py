@@ -126,6 +126,14 @@ class Chain(_Several):
             features = part.width(features)
         return features
 
+    def state_bytes(self, features: int, sparse: bool = False) -> int:
+        """Return the sum for all maps, each for rows as the map before makes them."""
+        made = 0
+        for part in self.maps:
+            made += part.state_bytes(features, sparse)
+            features, sparse = part.width(features), sparse or part.sparse
+        return made
+
     def entries(self, features: int) -> int:
         """Return the largest number of entries of any map."""
         most = 0
@@ -157,6 +165,10 @@ class Union(_Several):
     def width(self, features: int) -> int:
         """Count the features of all maps."""
         return sum(part.width(features) for part in self.maps)
+
+    def state_bytes(self, features: int, sparse: bool = False) -> int:
+        """Return the sum for all maps."""
+        return sum(part.state_bytes(features, sparse) for part in self.maps)
 
     def entries(self, features: int) -> int:
         """Count those of all maps."""

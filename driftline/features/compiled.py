@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel
 
-__all__ = ["CompiledMap", "CompiledMapper", "check_number", "check_whole"]
+__all__ = ["CompiledMap", "CompiledMapper"]
 
 #: Columns and starts of sparse mapped rows are numbers of 32 bits.
 LARGEST_INDEX = 2**31 - 1
@@ -129,16 +129,3 @@ class CompiledMapper(Mapper):
                 f"below {self.part.largest_cell:g} in size"
             )
         refuse(rows, t)
-
-
-def check_whole(what: str, number: object, least: int, most: int) -> None:
-    """Refuse a value that is not a whole number in a range."""
-    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-        raise InputError(f"{what} is a whole number from {least} to {most}, not {number!r:.80}")
-
-
-def check_number(what: str, number: Any, least: float, most: float) -> None:
-    """Refuse a value that is not a number in a range."""
-    good = isinstance(number, (int, float)) and not isinstance(number, bool)
-    if not good or not least <= number <= most:
-        raise InputError(f"{what} is a number from {least:g} to {most:g}, not {number!r:.80}")

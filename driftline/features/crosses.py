@@ -25,7 +25,6 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features.bins import bin_of
-from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
     CELLS,
     SketchMap,
@@ -35,6 +34,7 @@ from driftline.features.sketch import (
     sketch_of,
 )
 from driftline.kernels import MAP_SPARSE, Kernel, helper, kernel
+from driftline.parts import check_whole
 
 __all__ = ["Crosses"]
 

@@ -22,9 +22,9 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features.base import MOST, Map, Mapper
-from driftline.features.compiled import check_whole
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import Rows, refuse
+from driftline.parts import check_whole
 from driftline.state.arena import Field
 
 __all__ = ["Fitted"]

@@ -17,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.compiled import CompiledMap, check_number, check_whole
+from driftline.features.compiled import CompiledMap
 from driftline.kernels import MAP, Kernel, helper, kernel
+from driftline.parts import check_number, check_whole
 
 __all__ = ["Fourier"]
 

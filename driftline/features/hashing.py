@@ -26,11 +26,12 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features.base import MOST, Mapped
-from driftline.features.compiled import LARGEST_INDEX, CompiledMap, CompiledMapper, check_whole
+from driftline.features.compiled import LARGEST_INDEX, CompiledMap, CompiledMapper
 from driftline.features.hashes import DEGREE, PRIME, hashed
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel
+from driftline.parts import check_whole
 
 __all__ = ["Hashing"]
 

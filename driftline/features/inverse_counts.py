@@ -22,7 +22,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features.base import Mapped
-from driftline.features.compiled import CompiledMap, CompiledMapper, check_number
+from driftline.features.compiled import CompiledMap, CompiledMapper
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.flags import none
 from driftline.inputs.rows import Rows
@@ -35,6 +35,7 @@ from driftline.kernels import (
     Kernel,
     kernel,
 )
+from driftline.parts import check_number
 from driftline.state.arena import MOST_ROWS, Field
 
 __all__ = ["InverseCounts"]

@@ -18,10 +18,10 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features.base import Map, Mapper
-from driftline.features.compiled import check_whole
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
+from driftline.parts import check_whole
 from driftline.state.arena import Field
 
 __all__ = ["Lags"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driftline.errors import InputError
-from driftline.features.base import Map, Mapper
+from driftline.features.base import MOST, Map, Mapper
+from driftline.parts import check_whole
 
 __all__ = ["Narrow"]
 
@@ -31,8 +32,7 @@ class Narrow(Map):
         """Refuse a ``map`` that is not a map, or a number of features out of range."""
         if not isinstance(self.map, Map):
             raise InputError(f"expected a map such as Hats(12), not {self.map!r:.80}")
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
-            raise InputError(f"most must be a whole number of 1 or more, not {self.most!r}")
+        check_whole("most", self.most, 1, MOST)
 
     def suits(self, features: int, sparse: bool) -> bool:
         """Say whether rows are dense and have few features."""
@@ -61,6 +61,10 @@ class Narrow(Map):
     def sparse(self) -> bool:  # type: ignore[override]
         """Whether the map inside makes sparse rows."""
         return self.map.sparse
+
+    def state_bytes(self, features: int, sparse: bool = False) -> int:
+        """Return that of the map inside."""
+        return self.map.state_bytes(features, sparse)
 
     def norm(self, features: int) -> float:
         """Return that of the map inside."""

@@ -101,3 +101,7 @@ class Quadratic(Map):
     def width(self, features: int) -> int:
         """Count pairs and squares."""
         return Products().width(features)
+
+    def state_bytes(self, features: int, sparse: bool = False) -> int:
+        """Return that of the scaling: products remember nothing."""
+        return Standardise(constant=False).state_bytes(features, sparse)

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.compiled import check_whole
 from driftline.features.ranks import rank_of
 from driftline.features.sketch import (
     CELLS,
@@ -30,6 +29,7 @@ from driftline.features.sketch import (
     sketch_of,
 )
 from driftline.kernels import MAP_SPARSE, Kernel, kernel
+from driftline.parts import check_whole
 from driftline.state.arena import Field
 
 __all__ = ["RandomTrees"]

@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
     SketchMap,
     below,
@@ -25,6 +24,7 @@ from driftline.features.sketch import (
     sketch_of,
 )
 from driftline.kernels import MAP, Kernel, helper, kernel
+from driftline.parts import check_whole
 
 __all__ = ["Ranks"]
 

@@ -18,8 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftline.features.compiled import CompiledMap, check_number
+from driftline.features.compiled import CompiledMap
 from driftline.kernels import MAP, Kernel, kernel
+from driftline.parts import check_number
 from driftline.state.arena import MOST_ROWS, Field, grown_places
 
 __all__ = ["Recent"]

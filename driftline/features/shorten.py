@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.features.base import Mapped
-from driftline.features.compiled import CompiledMap, CompiledMapper, check_number
+from driftline.features.compiled import CompiledMap, CompiledMapper
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import MAP, Kernel, kernel
+from driftline.parts import check_number
 
 __all__ = ["Shorten"]
 

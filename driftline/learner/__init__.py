@@ -7,6 +7,7 @@ from driftline.learner.core import Given as Given
 from driftline.learner.late import Account as Account
 from driftline.learner.late import Kept as Kept
 from driftline.learner.late import Waiting as Waiting
+from driftline.learner.member import Growth as Growth
 from driftline.learner.member import Member as Member
 from driftline.learner.member import Round as Round
 from driftline.learner.member import check_longer as check_longer

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -23,19 +23,23 @@ from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
-from driftline.inputs import Rows
+from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.state import State
+from driftline.state.arena import grown_places
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
-__all__ = ["Member", "Round", "check_longer", "round_rows"]
+__all__ = ["Growth", "Member", "Round", "check_longer", "round_rows"]
 
 #: Rows of some kind.
 Met = TypeVar("Met", bound=Rows)
+
+#: A task of some kind.
+TaskKind = TypeVar("TaskKind", bound=Task)
 
 #: What playing a round returns.
 Played = TypeVar("Played")
@@ -53,6 +57,18 @@ class Round(NamedTuple):
     target_loss: float
     eta: float
     grad_sq: float
+
+
+class Growth(NamedTuple):
+    """How many classes there are now, and where mapped features were before.
+
+    ``places`` has the former index of each, -1 if it is new, None if all stay; ``zero`` is a mapped
+    row of zeros, the value of new features in all rows so far.
+    """
+
+    classes: int | None
+    places: np.ndarray | None
+    zero: np.ndarray
 
 
 def round_rows(task: Task) -> int:
@@ -251,8 +267,20 @@ class Member(Shell):
         """Say whether copying the state costs no more than reading inputs of this size."""
 
     @abstractmethod
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
-        """Grow as :meth:`grown` does; new features come after ``known`` ones of the input."""
+    def _like(self, classes: int | None = None) -> Self:
+        """Return a new member of these parts, for more classes if a number is given."""
+
+    @abstractmethod
+    def _checked(self, state: State) -> State:
+        """Return a state as it is understood, if what was learned can be this member's."""
+
+    @abstractmethod
+    def _adopt(self, state: State) -> None:
+        """Go on from a state of this member, but for the map."""
+
+    def _add(self, made: Self, state: State, more: Growth) -> State:
+        """Return the state for ``made``, which has more classes or features."""
+        return state
 
     @abstractmethod
     def _state(self, weights: bool = True) -> State:
@@ -260,9 +288,76 @@ class Member(Shell):
 
     # -- what follows
 
-    def grown(self, *, classes: int | None = None, features: int | None = None) -> Member:
-        """Return a learner for more classes or features, which otherwise goes on as this one."""
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:
+        """Return a learner for more classes or features, which otherwise goes on as this one.
+
+        New features come after the old. It is as if the classes had been there from the start but
+        no label of theirs had been seen, and the features had been 0 in all rows.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
+        >>> learner = dl.OGD(dl.losses.Logistic(stream.task))
+        >>> _ = learner.run(stream)
+        >>> more = learner.grown(classes=5)
+        >>> more.weights.shape, bool((more.weights[:3] == learner.weights).all())
+        ((5, 64), True)
+        """
         return self._grown(classes, features, self.features)
+
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Self:
+        """Grow as :meth:`grown` does; new features come after ``known`` ones of the input."""
+        made, state, width = self._like(classes), self.state, self.width
+        if features is not None:
+            check_longer(self.task, known, features)
+        places, zero = None, np.zeros(0)
+        if features is not None and known is not None and width is not None:
+            if self.mapper is not None:
+                mapper, places = self.mapper.grown(features)
+                state = state.replaced(map=mapper.to_saved())
+                zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
+            else:  # the constant of a scaling stays after all features
+                places = grown_places(width, width + features - known, kept=width - known)
+                zero = np.zeros(len(places))
+        made.restore(self._add(made, state, Growth(classes, places, zero)))
+        return made
+
+    def _with_more(self, task: TaskKind, classes: int | None) -> TaskKind:
+        """Return a task with more classes than this learner has, if a number is given."""
+        if classes is None:
+            return task
+        more: Any = task.with_classes(classes)
+        if classes < self.task.dim:
+            raise InputError(f"there are {self.task.dim} classes already, so not only {classes}")
+        return more
+
+    def restore(self, state: State) -> None:
+        """Go on from a state, if it is valid for this learner.
+
+        >>> import driftline as dl
+        >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+        >>> before = learner.state
+        >>> _ = learner.step([0.6, 0.8], label=2)
+        >>> learner.restore(before)
+        >>> learner.rounds
+        0
+        """
+        if not isinstance(state, State) or state.key is None:
+            raise InputError(f"expected a state of a learner, but got {state!r:.80}")
+        state.check()
+        with self._turn.lock:
+            self._turn.check()
+            checked, mapper = self._checked(state), self._resumed_mapper(state)
+            self._late_of(state)  # which refuses before anything moves
+            self._adopt(checked)
+            self.mapper = mapper
+
+    def copy(self) -> Self:
+        """Return a learner of the same parts and state, which goes on by itself."""
+        with self._turn.lock:
+            made = self._like()
+            made._adopt(self._state())
+            made.mapper = None if self.mapper is None else self.mapper.copy()
+            return made
 
     @property
     def state(self) -> State:
@@ -333,7 +428,7 @@ class Member(Shell):
             return play(row)
         row.labels = None if label is None else [label]  # which a map may refuse
         mapped, rounds, counted = self._mapped(row), self.rounds, mapper.counted
-        before = mapper.to_saved() if counted is None else None
+        before = mapper.copy() if counted is None else None
         try:
             played = play(mapped)
             mapper.remember(row)
@@ -341,7 +436,7 @@ class Member(Shell):
         except BaseException:
             if self.rounds != rounds:
                 if before is not None:
-                    mapper.restore(*before)
+                    mapper.become(before)
                 if before is not None or mapper.counted == counted:
                     mapper.remember(row)
             raise

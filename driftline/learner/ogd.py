@@ -20,7 +20,7 @@ from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
-from driftline.learner.member import Member, Round, check_longer, round_rows
+from driftline.learner.member import Growth, Member, Round, round_rows
 from driftline.losses import Loss
 from driftline.parts import (
     Part,
@@ -277,63 +277,30 @@ class OGD(Member):
 
     # -- the state as a value
 
-    def restore(self, state: State) -> None:
-        """Go on from a state, if it is valid for these parts.
+    def _checked(self, state: State) -> State:
+        if self._watch is not None:
+            raise InputError("the learner keeps account: end that by watch(None)")
+        return self.engine.checked(state)
 
-        >>> import driftline as dl
-        >>> learner = OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
-        >>> before = learner.state
-        >>> _ = learner.step([0.6, 0.8], label=2)
-        >>> learner.restore(before)
-        >>> learner.rounds
-        0
-        """
-        if not isinstance(state, State) or state.key is None:
-            raise InputError(f"expected a state of a learner, but got {state!r:.80}")
-        with self._turn.lock:
-            self._turn.check()
-            if self._watch is not None:
-                raise InputError("the learner keeps account: end that by watch(None)")
-            mapper = self._resumed_mapper(state)
-            self._late_of(state)  # which refuses before anything moves
-            self.engine.resume(state)
-            self.mapper = mapper
-            self._resume_tickets(state)
-
-    def grown(self, *, classes: int | None = None, features: int | None = None) -> OGD:
-        """Return a learner for more classes or features, which otherwise goes on as this one.
-
-        New weights are 0: as if the classes had been there from the start but no label of theirs
-        had been seen, and the features had been 0 in all rows. New features come after the old.
-
-        >>> import driftline as dl
-        >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
-        >>> learner = OGD(dl.losses.Logistic(stream.task))
-        >>> _ = learner.run(stream)
-        >>> more = learner.grown(classes=5)
-        >>> more.weights.shape, bool((more.weights[:3] == learner.weights).all())
-        ((5, 64), True)
-        """
-        return self._grown(classes, features, self.features)
-
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> OGD:
-        task, state, parts = self.task, self.state, self.parts._asdict()
+    def _like(self, classes: int | None = None) -> Self:
+        parts, more = self.parts._asdict(), self._with_more(self.loss.task, classes)
         if classes is not None:
-            more = self.loss.task.with_classes(classes)
-            if classes < task.dim:
-                raise InputError(f"there are {task.dim} classes already, so not only {classes}")
             parts = {k: substituted(p, self.loss.task, more) for k, p in parts.items()}
-            state = state.with_zeros(task.dim, classes - task.dim, axis=0)
-        if features is not None:
-            check_longer(task, known, features)
-        if features is not None and known is not None and self.mapper is None:
-            state = state.with_zeros(known, features - known, axis=1)
-        elif features is not None and known is not None and self.mapper is not None:
-            mapper, places = self.mapper.grown(features)
-            state = state.with_columns(places).replaced(map=mapper.to_saved())
-        made = OGD(**parts, features=self.map, dtype=self.engine.dtype)
-        made.restore(state)
-        return made
+        return type(self)(**parts, features=self.map, dtype=self.engine.dtype)
+
+    def _adopt(self, state: State) -> None:
+        self.engine.restore(state)
+        self._resume_tickets(state)
+
+    def _add(self, made: Self, state: State, more: Growth) -> State:
+        """Return the state with weights of 0.
+
+        It is as if classes had been there from the start but no label of theirs had been seen, and
+        features had been 0 in all rows.
+        """
+        if more.classes is not None:
+            state = state.with_scores(self.task.dim, more.classes - self.task.dim)
+        return state if more.places is None else state.with_columns(more.places)
 
     # -- facts
 
@@ -460,12 +427,20 @@ class OGD(Member):
 
     # -- files
 
-    def _to_saved(self) -> Saved:
+    def copy(self) -> Self:
+        """Return a learner of the same parts and state, which goes on by itself."""
+        self._check_unwatched()
+        return super().copy()
+
+    def _check_unwatched(self) -> None:
         if self._watch is not None:
             raise InputError(
                 "a learner that keeps account against a comparator cannot be saved or copied, and "
                 "has no snapshot: certify it, then end the account by watch(None)"
             )
+
+    def _to_saved(self) -> Saved:
+        self._check_unwatched()
         for part in (*self.parts, self.map):
             if isinstance(part, Part):
                 check_plain(part)

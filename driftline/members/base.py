@@ -22,7 +22,7 @@ from driftline.inputs import DenseRows, Rows, refuse
 from driftline.inputs.flags import every, none
 from driftline.kernels import Kernel, helper
 from driftline.kernels import program as at
-from driftline.learner import round_rows
+from driftline.learner import Growth, round_rows
 from driftline.learner.member import Played
 from driftline.losses import Loss
 from driftline.members.classes import ClassMember
@@ -37,9 +37,7 @@ from driftline.typing import CheckedLabels, Json, Label
 __all__ = [
     "CountingMember",
     "all_finite",
-    "check_number",
     "check_weights",
-    "check_whole",
     "dense",
     "settle",
     "weight_of",
@@ -91,24 +89,6 @@ def settle(scores, label, weight, constants, t, trace, predictions):
     trace[ETA, t] = 1.0
     trace[GRAD, t] = 0.0
     return top
-
-
-def check_whole(name: str, value: object, least: int, most: int) -> int:
-    """Return a whole number between two others, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name} must be a whole number, not {value!r:.80}")
-    if not least <= value <= most:
-        raise InputError(f"{name} must lie between {least} and {most}, but is {value}")
-    return int(value)
-
-
-def check_number(name: str, value: object, least: float, most: float) -> float:
-    """Return a number between two others, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise InputError(f"{name} must be a number, not {value!r:.80}")
-    if not least <= value <= most:
-        raise InputError(f"{name} must lie between {least:g} and {most:g}, but is {value}")
-    return float(value)
 
 
 def check_weights(weights: np.ndarray, seen: int) -> None:
@@ -328,6 +308,8 @@ class CountingMember(ClassMember):
 
     def _checked(self, state: State) -> State:
         memory, width = state.memory, state.features
+        if state.weights is not None:
+            raise InputError(f"expected a state with a memory, but got weights: {state!r:.80}")
         if memory is None or width is None:
             if memory is not None or width is not None or state.rounds:
                 raise InputError(
@@ -346,24 +328,28 @@ class CountingMember(ClassMember):
         else:
             self._hold(state.features, np.array(state.memory))
 
-    def _add(self, made: Self, state: State, places: np.ndarray | None, zero: np.ndarray) -> State:
+    def _add(self, made: Self, state: State, more: Growth) -> State:
         memory, width = state.memory, self._width
         if memory is None or width is None:
             return state
         layout = self.layout(width, memory)
-        more, fewer = made.layout(width).sizes["classes"], layout.sizes["classes"]
-        memory = layout.grown(memory, classes=grown_places(fewer, more))
-        if places is not None:
-            memory = made.with_features(memory, width, places, zero)
-        return state.replaced(memory=memory)
+        old, new = layout.sizes["classes"], made.layout(width).sizes["classes"]
+        memory = layout.grown(memory, classes=grown_places(old, new))
+        if more.places is not None:
+            memory = made.with_features(memory, width, more.places, more.zero)
+            width = len(more.places)
+        return state.replaced(memory=memory, features=width)
 
-    def _like(self, task: Task) -> Self:
+    def _like(self, classes: int | None = None) -> Self:
+        return self._for_task(self._with_more(self.task, classes))
+
+    def _for_task(self, task: Task) -> Self:
         kind: Any = type(self)
         made: Self = kind(self._made_of(task), features=self.map, **self.settings)
         return made
 
     def _own_bytes(self, width: int, task: Task) -> int:
-        return 8 * self._like(task).size(width)
+        return 8 * self._for_task(task).size(width)
 
     def _made_of(self, task: Task) -> Task | Loss:
         """Return the first argument of a new member of this kind, for a task."""

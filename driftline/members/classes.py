@@ -12,10 +12,9 @@ from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
 from driftline.kernels import program as at
-from driftline.learner import Asked, Member, check_longer
+from driftline.learner import Asked, Member
 from driftline.parts import check_plain
 from driftline.state import State
-from driftline.state.arena import grown_places
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Saved
@@ -105,24 +104,8 @@ class ClassMember(Member):
         """Return what was learned, by the names of the fields of a state; all if ``weights``."""
 
     @abstractmethod
-    def _checked(self, state: State) -> State:
-        """Return a state as it is understood, if it can be one of this member."""
-
-    @abstractmethod
     def _resume(self, state: State) -> None:
         """Go on from what was learned, which is valid."""
-
-    @abstractmethod
-    def _like(self, task: Task) -> Self:
-        """Return a new member of this kind and these settings, for a task."""
-
-    def _add(self, made: Self, state: State, places: np.ndarray | None, zero: np.ndarray) -> State:
-        """Return the state for ``made``, which has more classes or features.
-
-        ``places`` has the former index of each mapped feature, -1 if it is new, None if these stay;
-        ``zero`` is a mapped row of zeros, the value of new features in all rows so far.
-        """
-        return state
 
     def _state(self, weights: bool = True) -> State:
         return State(
@@ -135,55 +118,15 @@ class ClassMember(Member):
             **self._learned(weights),
         )
 
-    def restore(self, state: State) -> None:
-        """Go on from a state, if it is valid for this member."""
-        if not isinstance(state, State) or state.key is None or state.weights is not None:
-            raise InputError(f"expected a state of a learner like this, but got {state!r:.80}")
-        state.check()
-        with self._turn.lock:
-            self._turn.check()
-            checked = self._checked(state)
-            mapper = self._resumed_mapper(checked)
-            self._rollback(checked)
-            self.mapper = mapper
-
-    def copy(self) -> Self:
-        """Return a member of the same parts and state, which goes on by itself."""
-        with self._turn.lock:
-            made = self._like(self.task)
-            made._rollback(self._state().replaced(map=None))
-            made.mapper = None if self.mapper is None else self.mapper.copy()
-            return made
-
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Self:
-        task, state, width = self.task, self.state, self._width
-        if classes is not None:
-            task = task.with_classes(classes)
-            if classes < self.task.dim:
-                raise InputError(f"there are {self.task.dim} classes already, not only {classes}")
-        made = self._like(task)
-        if features is not None:
-            check_longer(task, known, features)
-        places, zero = None, np.zeros(0)
-        if features is not None and known is not None and width is not None:
-            if self.mapper is not None:
-                mapper, places = self.mapper.grown(features)
-                state = state.replaced(map=mapper.to_saved())
-                zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
-            else:  # the constant of a scaling stays after all features
-                places = grown_places(width, width + features - known, kept=width - known)
-                zero = np.zeros(len(places))
-            state = state.replaced(features=len(places))
-        made.restore(self._add(made, state, places, zero))
-        return made
+    def _adopt(self, state: State) -> None:
+        self._resume_tickets(state)
+        self._resume(state)
+        self._width, self._rounds = state.features, state.rounds
 
     def _rollback(self, checkpoint: State) -> None:
-        state = checkpoint
-        self._resume_tickets(state)  # which refuses what cannot wait, before all else
-        self._resume(state)
-        if self.mapper is not None and state.map is not None:
-            self.mapper.restore(*state.map)
-        self._width, self._rounds = state.features, state.rounds
+        self._adopt(checkpoint)
+        if self.mapper is not None and checkpoint.map is not None:
+            self.mapper.restore(*checkpoint.map)
 
     def _copies_cheaply(self, size: int) -> bool:
         return True

@@ -17,6 +17,7 @@ from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.first import first_values
 from driftline.kernels import program as at
+from driftline.learner import Growth
 from driftline.members.classes import EVEN, ClassMember
 from driftline.parts import from_config
 from driftline.state import State
@@ -128,15 +129,18 @@ class Column(ClassMember):
         return {"memory": NOTHING}
 
     def _checked(self, state: State) -> State:
-        if state.memory is None or state.memory.size:
+        if state.memory is None or state.memory.size or state.weights is not None:
             raise InputError(f"expected a state without a memory, but got {state!r:.80}")
         return state
 
     def _resume(self, state: State) -> None:
         return
 
-    def _like(self, task: Task) -> Self:
-        return type(self)(task)
+    def _like(self, classes: int | None = None) -> Self:
+        return type(self)(self._with_more(self.task, classes))
+
+    def _add(self, made: Self, state: State, more: Growth) -> State:
+        return state if more.places is None else state.replaced(features=len(more.places))
 
     @classmethod
     def from_config(cls, config: Json) -> Self:

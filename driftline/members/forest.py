@@ -25,14 +25,12 @@ from driftline.learner import MOST_WEIGHT
 from driftline.members.base import (
     CountingMember,
     all_finite,
-    check_number,
     check_weights,
-    check_whole,
     settle,
     weight_of,
 )
 from driftline.members.growing import DRAWS, grow, leaf_of, write_codes
-from driftline.parts import check_flag
+from driftline.parts import check_flag, check_number, check_whole
 from driftline.state.arena import Field
 from driftline.tasks import Task
 

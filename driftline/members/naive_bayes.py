@@ -21,12 +21,11 @@ from driftline.kernels import MEMBER, Kernel, helper, kernel
 from driftline.members.base import (
     CountingMember,
     all_finite,
-    check_number,
-    check_whole,
     settle,
     weight_of,
 )
 from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
+from driftline.parts import check_number, check_whole
 from driftline.state.arena import Field
 from driftline.tasks import Task
 

@@ -24,11 +24,10 @@ from driftline.members.base import (
     CountingMember,
     all_finite,
     check_weights,
-    check_whole,
     settle,
     weight_of,
 )
-from driftline.parts import check_flag
+from driftline.parts import check_flag, check_whole
 from driftline.state.arena import Field
 from driftline.tasks import Task
 

@@ -25,7 +25,7 @@ from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.inputs import Rows
 from driftline.kernels import program as at
-from driftline.learner import Learner, Member
+from driftline.learner import Growth, Learner, Member
 from driftline.members.classes import EVEN, ClassMember
 from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
@@ -229,14 +229,15 @@ class River(ClassMember):
         return {"model": self._frozen()}
 
     def _checked(self, state: State) -> State:
-        if state.model is None or state.memory is not None:
+        if state.model is None or state.memory is not None or state.weights is not None:
             raise InputError(f"expected a state of a model in memory, but got {state!r:.80}")
         return state.replaced(model=self._model_of(state.model))
 
     def _resume(self, state: State) -> None:
         self.model, self._copy = copied(state.model), None
 
-    def _like(self, task: Task) -> Self:
+    def _like(self, classes: int | None = None) -> Self:
+        task = self._with_more(self.task, classes)
         made = type(self)(task, Absent(), trusted=self.trusted, features=self.map)
         made._words = self._words
         return made
@@ -252,11 +253,13 @@ class River(ClassMember):
             raise InputError(f"the model knows {known!r:.80}, and not the labels of {self.task!r}")
         return made
 
-    def _add(self, made: Self, state: State, places: np.ndarray | None, zero: np.ndarray) -> State:
+    def _add(self, made: Self, state: State, more: Growth) -> State:
         known = self._width
-        if places is not None and not np.array_equal(places[:known], np.arange(known or 0)):
+        if more.places is None:
+            return state
+        if not np.array_equal(more.places[:known], np.arange(known or 0)):
             raise InputError(f"{self!r} knows features by their number, and these would move")
-        return state
+        return state.replaced(features=len(more.places))
 
     # -- files
 

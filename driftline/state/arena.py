@@ -60,6 +60,11 @@ class Field:
     most: float = LARGEST
     whole: bool = False
 
+    @property
+    def bounded(self) -> bool:
+        """Whether some finite numbers are refused."""
+        return self.whole or self.least > -LARGEST or self.most < LARGEST
+
     def check(self, numbers: np.ndarray) -> None:
         """Refuse numbers out of range, infinite, or not whole where they must be."""
         good = (numbers >= self.least) & (numbers <= self.most)
@@ -124,8 +129,10 @@ class Layout:
                 f"the state {f'for {sizes}' if sizes else 'before the first row'} must be "
                 f"{self.size} finite numbers, but has shape {buffer.shape}"
             )
+        finite = bool(np.isfinite(buffer).all())
         for field, numbers in self._pairs(buffer):
-            field.check(numbers)
+            if field.bounded or not finite:
+                field.check(numbers)
         return self.views(buffer)
 
     def grown(self, buffer: np.ndarray, **places: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.state.arena import inside, within
 from driftline.typing import Saved
 
 __all__ = ["State", "check_outstanding"]
@@ -83,15 +84,12 @@ class State:
         """Return the state with some fields changed."""
         return dataclasses.replace(self, **fields)
 
-    def with_zeros(self, place: int, more: int, axis: int) -> State:
-        """Return a state with weights of 0 inserted, for scores (axis 0) or features (axis 1)."""
+    def with_scores(self, place: int, more: int) -> State:
+        """Return a state with weights of 0 inserted, for more scores."""
         if self.weights is None or more == 0:
             return self
-        weights = np.insert(
-            self.weights, [place] * more, 0.0, axis=1 - axis if self.transposed else axis
-        )
-        features = self.features if axis == 0 or self.features is None else self.features + more
-        return self.replaced(weights=weights, features=features)
+        axis = 1 if self.transposed else 0
+        return self.replaced(weights=np.insert(self.weights, [place] * more, 0.0, axis=axis))
 
     def with_columns(self, places: np.ndarray) -> State:
         """Return a state whose feature i was feature ``places[i]`` before, or is new if that is -1.
@@ -116,7 +114,7 @@ class State:
             fields["model"] = self.model.to_saved()
         if isinstance(fields["model"], tuple):
             fields["model"], own = fields["model"]
-            arrays |= {f"model.{key}": array for key, array in own.items()}
+            arrays |= within("model", own)
         for name, nothing in (("model", None), ("identity", "")):
             if fields[name] is nothing or fields[name] == nothing:
                 del fields[name]
@@ -124,7 +122,7 @@ class State:
             about, own = fields.pop(name) or (None, {})
             if about is not None:
                 fields[name] = about
-            arrays |= {f"{name}.{key}": array for key, array in own.items()}
+            arrays |= within(name, own)
         return {"version": VERSION, **fields}, {k: a for k, a in arrays.items() if a is not None}
 
     @classmethod
@@ -142,9 +140,7 @@ class State:
         made |= {name: arrays[name] for name in ARRAYS if name in arrays}
         for name in (*SAVED, "model"):
             if isinstance(made.get(name), Mapping) or (name in made and name in SAVED):
-                start = f"{name}."
-                own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-                made[name] = (made[name], own)
+                made[name] = (made[name], inside(name, arrays))
         state = cls(**made)
         state.check()
         return state

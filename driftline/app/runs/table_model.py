@@ -26,9 +26,8 @@ from driftline.committee import Committee
 from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
-from driftline.features.compiled import check_number, check_whole
 from driftline.learner import Shield
-from driftline.parts import check_flag
+from driftline.parts import check_flag, check_number, check_whole
 from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["TableModel"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,9 +17,11 @@ from driftline.errors import InputError
 from driftline.estimators.making import How, make_learner
 from driftline.estimators.missing import means_from, where_missing
 from driftline.inputs import check_sparse
-from driftline.learner import Balance, Member
+from driftline.learner import Balance, Member, checked_weights
+from driftline.parts import check_whole
 from driftline.sets import SetLevel
 from driftline.state import archive
+from driftline.state.arena import inside, within
 from driftline.state.loading import learner_from
 from driftline.tasks import Task
 from driftline.typing import Inputs, Json, Labels, Saved
@@ -26,23 +29,32 @@ from driftline.typing import Inputs, Json, Labels, Saved
 __all__ = ["DriftEstimator", "validated"]
 
 
+@dataclass(eq=False, repr=False)
 class DriftEstimator(BaseEstimator):
-    """Base of all estimators: a learner in ``learner_``, made anew by ``fit``."""
+    """Base of all estimators: a learner in ``learner_``, made anew by ``fit``.
 
-    learner: How
-    epochs: int
-    random_state: int | np.random.RandomState | None
-    learner_: Member | Committee
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-    classes_: np.ndarray
-    _labels: Any  # Labels, of classifiers and taggers
-    #: Sums and counts of every feature, where missing cells become means.
-    _means: np.ndarray | None = None
-    #: How many rows of each class there were, where these are to count alike.
-    _balance: Balance | None = None
-    #: The level of sets of labels, where these are wanted.
-    _level: SetLevel | None = None
+    Parameters are fields: scikit-learn reads them from the signature that follows.
+    """
+
+    learner: How = "auto"
+    _: KW_ONLY
+    scaling: bool = True
+    epochs: int = 1
+    random_state: int | np.random.RandomState | None = None
+
+    if TYPE_CHECKING:
+        learner_: Member | Committee
+        n_features_in_: int
+        feature_names_in_: np.ndarray
+        classes_: np.ndarray
+        _labels: Any  # Labels, of classifiers and taggers
+        #: Sums and counts of every feature, where missing cells become means; how many rows of
+        #: each class there were, where these are to count alike; the level of sets of labels.
+        _means: np.ndarray | None
+        _balance: Balance | None
+        _level: SetLevel | None
+
+    _means = _balance = _level = None
 
     @property
     def n_rounds_(self) -> int:
@@ -97,10 +109,10 @@ class DriftEstimator(BaseEstimator):
             about["means"] = means.tolist()
         if (balance := getattr(self, "_balance", None)) is not None:
             about["balance"] = balance.to_plain()
-        made = {f"learner.{name}": array for name, array in arrays.items()}
+        made = within("learner", arrays)
         if (level := getattr(self, "_level", None)) is not None:
             about["sets"], own = level.to_saved()
-            made |= {f"sets.{name}": array for name, array in own.items()}
+            made |= within("sets", own)
         return about, made
 
     @classmethod
@@ -109,10 +121,7 @@ class DriftEstimator(BaseEstimator):
         made = cls(**{name: _unplain(value) for name, value in about["params"].items()})
         if about["params"].get("dtype", "float64") not in ("float64", "float32"):
             raise InputError(f"the weights cannot be of type {about['params']['dtype']!r}")
-        own = {
-            k.removeprefix("learner."): a for k, a in arrays.items() if not k.startswith("sets.")
-        }
-        made.learner_ = learner_from(about["learner"], own)
+        made.learner_ = learner_from(about["learner"], inside("learner", arrays))
         made.n_features_in_ = int(about["features"])
         if about["names"] is not None:
             names = [str(name) for name in about["names"]]
@@ -125,8 +134,7 @@ class DriftEstimator(BaseEstimator):
         if "balance" in about:
             made._balance = Balance.from_plain(about["balance"])
         if "sets" in about:
-            level = {k.removeprefix("sets."): a for k, a in arrays.items() if k.startswith("sets.")}
-            made._level = SetLevel.from_saved(about["sets"], level)
+            made._level = SetLevel.from_saved(about["sets"], inside("sets", arrays))
         features, task = made.learner_.features, made.learner_.task
         if features != made.n_features_in_ or made._task != task:
             raise InputError(
@@ -147,6 +155,31 @@ class DriftEstimator(BaseEstimator):
     def _from_plain(self, fitted: Any) -> None:
         """Restore what :meth:`_to_plain` returned."""
 
+    def _start(self, y: Any, classes: Any) -> None:
+        """Begin with a learner for the first labels."""
+        raise NotImplementedError
+
+    def _codes(self, y: Any) -> Any:
+        """Return labels as the learner takes them."""
+        raise NotImplementedError
+
+    def _learn_rounds(
+        self,
+        given: tuple[Inputs, Any],
+        sample_weight: Any,
+        classes: Any = None,
+        passes: int | None = None,
+    ) -> Self:
+        """Learn from rounds of several rows and their labels; with ``passes`` start anew."""
+        rounds, labels = given
+        weights = checked_weights(sample_weight, len(labels))
+        if passes is not None or "learner_" not in self.__dict__:
+            self._start(labels, classes)
+        codes = self._codes(labels)
+        for _ in range(passes or 1):
+            self.learner_.learn_rows(rounds, codes, weights)
+        return self
+
     def _begin(self, task: Task, **options: Any) -> None:
         """Start with a new learner for a task."""
         if self.learner is None:
@@ -154,9 +187,7 @@ class DriftEstimator(BaseEstimator):
                 "the function that made this estimator's learner was not saved with it: set "
                 "`learner` before fitting anew"
             )
-        epochs = self.epochs
-        if not isinstance(epochs, (int, np.integer)) or epochs < 1:
-            raise InputError(f"epochs must be a whole number above 0, not {epochs!r}")
+        check_whole("epochs", self.epochs, 1, 10**9)
         state, seed = self.random_state, 0
         if state is not None:
             seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))

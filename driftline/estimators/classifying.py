@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from driftline.committee.pooling import decoded, drawn
 from driftline.errors import InputError
 from driftline.estimators.labels import Labels
-from driftline.estimators.making import How
 from driftline.estimators.rows import RowEstimator, row_weights
 from driftline.learner import LEAST_WEIGHT, MOST_WEIGHT, Balance, multiplied
 from driftline.typing import CheckedLabels, Inputs, Json
@@ -45,14 +44,10 @@ class RowClassifier(ClassifierMixin, RowEstimator):
                 method = _renamed(getattr(cls, name), f"{cls.__qualname__}.{name}")
                 setattr(cls, name, method)
 
-    learner: How = "auto"
     _: KW_ONLY
-    scaling: bool = True
-    epochs: int = 1
     missing: str = "refuse"
     class_weight: ClassWeight = None
     dtype: npt.DTypeLike = "float64"
-    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Start anew, and learn from rows in their order: that of the stream.
@@ -143,16 +138,8 @@ class RowClassifier(ClassifierMixin, RowEstimator):
 
     # -- what each kind does by itself
 
-    def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
-        """Begin with a learner for the first labels."""
-        raise NotImplementedError
-
     def _add_classes(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         """Grow the learner for new labels, or refuse them."""
-        raise NotImplementedError
-
-    def _codes(self, y: np.ndarray) -> CheckedLabels:
-        """Return labels as the learner takes them."""
         raise NotImplementedError
 
     def _own(self, columns: np.ndarray) -> np.ndarray:

@@ -13,10 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
-from driftline.estimators.making import How
 from driftline.estimators.queries import starts_of
 from driftline.inputs import WIDE, SparseRows
-from driftline.learner import checked_weights
 from driftline.tasks import NDCG
 from driftline.tasks.base import whole_numbers
 from driftline.typing import Inputs, Labels
@@ -62,14 +60,10 @@ class DriftRanker(DriftEstimator):
     ((6,), True)
     """
 
-    learner: How = "auto"
     _: KW_ONLY
-    scaling: bool = True
     max_relevance: int | None = None
     gain: str = "linear"
     cutoff: int | None = None
-    epochs: int = 1
-    random_state: int | np.random.RandomState | None = None
 
     def fit(
         self,
@@ -84,12 +78,8 @@ class DriftRanker(DriftEstimator):
 
         There is a sample weight for each query, not for each row.
         """
-        queries, grades = self._checked(X, y, qid, group, reset=True)
-        weights = checked_weights(sample_weight, len(grades))
-        self._start(grades)
-        for _ in range(self.epochs):
-            self.learner_.learn_rows(queries, grades, weights)
-        return self
+        given = self._checked(X, y, qid, group, reset=True)
+        return self._learn_rounds(given, sample_weight, passes=self.epochs)
 
     def partial_fit(
         self,
@@ -102,17 +92,7 @@ class DriftRanker(DriftEstimator):
     ) -> Self:
         """Go on learning from queries in their order."""
         first = "learner_" not in self.__dict__
-        queries, grades = self._checked(X, y, qid, group, reset=first)
-        weights = checked_weights(sample_weight, len(grades))
-        if first:
-            self._start(grades)
-        highest, known = max(int(g.max()) for g in grades), self._highest
-        if highest > known:
-            raise InputError(
-                f"a grade is {highest}, but the highest was {known} so far: set max_relevance"
-            )
-        self.learner_.learn_rows(queries, grades, weights)
-        return self
+        return self._learn_rounds(self._checked(X, y, qid, group, reset=first), sample_weight)
 
     def predict(self, X: Inputs) -> np.ndarray:
         """Return a score for every row: high ones come first.
@@ -167,10 +147,18 @@ class DriftRanker(DriftEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _start(self, grades: list[np.ndarray]) -> None:
+    def _codes(self, y: list[np.ndarray]) -> list[np.ndarray]:
+        if (highest := max(int(g.max()) for g in y)) > self._highest:
+            raise InputError(
+                f"a grade is {highest}, but the highest was {self._highest} so far: set "
+                "max_relevance"
+            )
+        return y
+
+    def _start(self, y: list[np.ndarray], classes: None) -> None:
         highest = self.max_relevance
         if highest is None:
-            highest = max(1, *(int(g.max()) for g in grades))
+            highest = max(1, *(int(g.max()) for g in y))
         self._highest = highest
         self._begin(self._task, scaling=self.scaling)
 

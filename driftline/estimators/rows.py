@@ -28,7 +28,6 @@ PRECISIONS = [np.float64, np.float32]
 class RowEstimator(DriftEstimator):
     """Base of estimators with one row of inputs a round: an array or a CSR matrix."""
 
-    scaling: bool
     missing: str
     dtype: npt.DTypeLike
 

@@ -12,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator
 from driftline.estimators.labels import Labels
-from driftline.estimators.making import How
 from driftline.estimators.positions import Positions, checked_positions
-from driftline.learner import checked_weights
 from driftline.tasks import Sequence
 from driftline.typing import Inputs, Json
 from driftline.typing import Labels as Given
@@ -66,25 +64,17 @@ class DriftTagger(DriftEstimator):
     ['y', 'x']
     """
 
-    learner: How = "auto"
     _: KW_ONLY
-    scaling: bool = True
     transitions: bool = True
     columns: int = 1 << 17
-    epochs: int = 1
-    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Start anew, and learn from sequences in their order: that of the stream.
 
         A sequence of sample weight h counts h times.
         """
-        X, y = self._checked(X, reset=True), _tags(y)
-        weights = checked_weights(sample_weight, len(X))
-        self._start(y, None)
-        for _ in range(self.epochs):
-            self.learner_.learn_rows(X.inputs, self._codes(y), weights)
-        return self
+        given = self._checked(X, reset=True).inputs, _tags(y)
+        return self._learn_rounds(given, sample_weight, passes=self.epochs)
 
     def partial_fit(
         self,
@@ -95,12 +85,8 @@ class DriftTagger(DriftEstimator):
     ) -> Self:
         """Go on learning from sequences in their order."""
         first = "learner_" not in self.__dict__
-        X, y = self._checked(X, reset=first), _tags(y)
-        weights = checked_weights(sample_weight, len(X))
-        if first:
-            self._start(y, classes)
-        self.learner_.learn_rows(X.inputs, self._codes(y), weights)
-        return self
+        given = self._checked(X, reset=first).inputs, _tags(y)
+        return self._learn_rounds(given, sample_weight, classes)
 
     def predict(self, X: Inputs) -> list[np.ndarray]:
         """Return the tags of every sequence: of a committee, its vote."""

@@ -565,19 +565,11 @@ def test_a_sketch_that_no_rows_lead_to_is_refused(part):
     mapper, (about, arrays) = sketch(part)
     state = arrays["state"]
     changes = {
-        "more knots than there are": {1: 5.0},
-        "half a knot": {2: 2.5},
-        "a negative count": {1: -1.0},
         "no knots after 4 rows": {1: 0.0, 3: 0.0, 4: 0.0, 5: 0.0, 6: 0.0},
-        "half a row": {0: 70.5},
-        "negative rows": {0: -70.0},
-        "too many rows": {0: 2.0**54},
         "knots before the fourth row": {0: 3.0},
         "knots that fall": {3: state[6], 6: state[3]},
         "knots that are equal": {4: state[3]},
-        "a knot too large": {6: 1e200},
         "a cell that was not seen yet": {11 + 2 * 70: 1.0},
-        "a cell too large": {11: -1e200},
     }
     for words, change in changes.items():
         other = state.copy()

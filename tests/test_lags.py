@@ -13,7 +13,6 @@ from driftline.checks import check_learner
 from driftline.errors import InputError
 from driftline.features import Chain, Hats, Lags, Narrow, Shorten, Standardise, Union
 from driftline.inputs import DenseRows, rows_of
-from driftline.parts import from_config
 
 MAPS = [
     Lags(1, classes=3),
@@ -78,16 +77,6 @@ def test_no_row_sees_its_own_label_or_a_later_one(part):
         other = LABELS.copy()
         other[t:] = (other[t:] + 1) % 2
         assert laws.same(laws.dense(part.transform(ROWS, other))[: t + 1], whole[: t + 1])
-
-
-@every_map
-def test_maps_go_through_plain_data_and_states_are_restored(part):
-    assert from_config(part.config()) == part
-    mapper, other = part.mapper(), part.mapper()
-    piece(mapper, 0, 30)
-    about, arrays = mapper.to_saved()
-    other.restore(about, arrays)
-    assert laws.same(piece(other, 30, 90), piece(mapper, 30, 90))
 
 
 @every_map
@@ -201,18 +190,6 @@ def test_more_features_and_classes_leave_lags_as_they_are():
     assert past.tolist() == LABELS[-2:].tolist()
     more.step(np.zeros(8), 4)  # a class that was added has no column
     assert more.mapper.mappers[1].past.tolist() == [LABELS[-1], -1]
-
-
-@pytest.mark.parametrize(
-    "past", [[0.0, 3.0], [-2.0, 0.0], [0.0], [[0.0, 1.0]], [0, 1], [0.5, 1.0], None]
-)
-def test_labels_that_cannot_be_are_refused(past):
-    mapper = Lags(2, classes=3).mapper()
-    piece(mapper, 0, 9)
-    before, about = laws.saved(mapper), mapper.to_saved()[0]
-    with pytest.raises(InputError):
-        mapper.restore(about, {"state": past if past is None else np.array(past)})
-    assert laws.saved(mapper) == before
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def _later() -> Iterator[None]:
 class _Several(Map):
     """Base of maps that are made of others."""
 
-    made_from = ("maps",)
+    made_from: ClassVar[tuple[str, ...]] = ("maps",)
 
     def __init__(self, *several: Map, maps: Sequence[Map] = ()):
         if not isinstance(maps, (tuple, list)):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from driftline.errors import InputError
 from driftline.features.base import MOST, Map, Mapper
+from driftline.features.chain import Chain
 from driftline.parts import check_whole
 
 __all__ = ["Narrow"]
 
 
 @dataclass(frozen=True)
-class Narrow(Map):
+class Narrow(Chain):
     """A map for dense rows of at most ``most`` features; other rows are refused.
 
     A committee leaves out the members whose maps do not suit its first rows, so that the shape of
@@ -26,7 +27,9 @@ class Narrow(Map):
     map: Map
     most: int = 64
 
+    made_from = ("map", "most")
     dense_only = True
+    several = same_entries = False
 
     def __post_init__(self) -> None:
         """Refuse a ``map`` that is not a map, or a number of features out of range."""
@@ -39,47 +42,22 @@ class Narrow(Map):
         return not sparse and features <= self.most and self.map.suits(features, sparse)
 
     @property
+    def maps(self) -> tuple[Map, ...]:  # type: ignore[override]
+        """The map inside: a chain of one."""
+        return (self.map,)
+
+    @property
     def inner(self) -> Map:
         """The map inside."""
         return self.map.inner
 
-    def mapper(self) -> Mapper:
+    def mapper(self) -> Mapper:  # type: ignore[override]
         """Return a mapper of the map inside, whose first rows must suit."""
         made = self.map.mapper()
         made.limit = self
         return made
 
-    def width(self, features: int) -> int:
-        """Return that of the map inside."""
-        return self.map.width(features)
-
-    def entries(self, features: int) -> int:
-        """Return that of the map inside."""
-        return self.map.entries(features)
-
-    @property
-    def sparse(self) -> bool:  # type: ignore[override]
-        """Whether the map inside makes sparse rows."""
-        return self.map.sparse
-
-    def state_bytes(self, features: int, sparse: bool = False) -> int:
-        """Return that of the map inside."""
-        return self.map.state_bytes(features, sparse)
-
-    def norm(self, features: int) -> float:
-        """Return that of the map inside."""
-        return self.map.norm(features)
-
-    @property
-    def longest(self) -> float:
-        """Return that of the map inside."""
-        return self.map.longest
-
     @property
     def placewise(self) -> bool:  # type: ignore[override]
         """Return that of the map inside."""
         return self.map.placewise
-
-    def bears(self, features: int) -> float:
-        """Return that of the map inside."""
-        return self.map.bears(features)

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.errors import InputError
-from driftline.features.base import Map
-from driftline.features.chain import ChainMapper
+from driftline.features.chain import Chain
 from driftline.features.compiled import CompiledMap
 from driftline.features.standardiser import Standardise
 from driftline.kernels import MAP, Kernel, kernel
@@ -76,7 +75,7 @@ class Products(CompiledMap):
 
 
 @dataclass(frozen=True)
-class Quadratic(Map):
+class Quadratic(Chain):
     """All products of two standardised features, and their squares; up to 200 features.
 
     The products of a new feature come after the others, which shrink by the ratio of features.
@@ -87,21 +86,9 @@ class Quadratic(Map):
     [0.64, 0.91, 0.64]
     """
 
-    dense_only = True
-    largest_cell = math.inf
-
-    def mapper(self) -> ChainMapper:
-        """Return a mapper that has seen no rows."""
-        return ChainMapper(self, (Standardise(constant=False), Products()))
+    made_from = ()
+    maps = (Standardise(constant=False), Products())
 
     def norm(self, features: int) -> float:
         """Square the norm of standardised rows, 3 at most."""
         return 9.0
-
-    def width(self, features: int) -> int:
-        """Count pairs and squares."""
-        return Products().width(features)
-
-    def state_bytes(self, features: int, sparse: bool = False) -> int:
-        """Return that of the scaling: products remember nothing."""
-        return Standardise(constant=False).state_bytes(features, sparse)

@@ -60,6 +60,9 @@ class Map(Part, ABC):
     #: Whether mapped rows have the entries of rows, and one more at most.
     same_entries: ClassVar[bool] = False
 
+    #: A bound of the norm of mapped rows.
+    most_norm: ClassVar[float] = math.inf
+
     #: Cells of this size or larger are refused; 0 if it is unknown.
     largest_cell: ClassVar[float] = 0.0
 
@@ -69,7 +72,7 @@ class Map(Part, ABC):
 
     def norm(self, features: int) -> float:
         """Return a bound of the norm of mapped rows, infinite if there is none."""
-        return self.longest
+        return min(self.longest, self.most_norm)
 
     @property
     def longest(self) -> float:

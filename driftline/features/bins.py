@@ -76,19 +76,11 @@ class Bins(SketchMap):
 
     sparse = True
     kernel: ClassVar[Kernel] = write_bins
+    most_norm = 1.0
 
     def __post_init__(self) -> None:
         """Refuse too few or too many bins."""
         check_whole("the number of bins", self.bins, 2, 128)
-
-    @property
-    def levels(self) -> int:
-        """A knot for every bin."""
-        return self.bins
-
-    def norm(self, features: int) -> float:
-        """One entry for every feature, one over the root of their number."""
-        return 1.0
 
     def width(self, features: int) -> int:
         """Count a column for every bin."""

@@ -96,6 +96,7 @@ class Crosses(SketchMap):
 
     sparse = True
     kernel: ClassVar[Kernel] = crosses
+    most_norm = 1.0
 
     def __post_init__(self) -> None:
         """Refuse sizes out of range, and pairs that are invalid or come twice."""
@@ -105,15 +106,6 @@ class Crosses(SketchMap):
         if self.pairs is not None:
             object.__setattr__(self, "pairs", _checked(self.pairs))
             self._per_pair(len(self.pairs))
-
-    @property
-    def levels(self) -> int:
-        """A knot for every bin."""
-        return self.bins
-
-    def norm(self, features: int) -> float:
-        """One entry for every pair, one over the root of their number."""
-        return 1.0
 
     def width(self, features: int) -> int:
         """Count the columns of all pairs."""

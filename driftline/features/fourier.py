@@ -112,6 +112,7 @@ class Fourier(CompiledMap):
     seed: int = 0
 
     kernel: ClassVar[Kernel] = fourier
+    most_norm = math.sqrt(2.0)
     largest_cell = LARGEST
 
     def __post_init__(self) -> None:
@@ -128,10 +129,6 @@ class Fourier(CompiledMap):
                 f"{self.count * features} frequencies, and {MOST} is the largest number: expected "
                 "fewer of either"
             )
-
-    def norm(self, features: int) -> float:
-        """Return the norm if all cosines are 1."""
-        return math.sqrt(2.0)
 
     def width(self, features: int) -> int:
         """Count the cosines."""

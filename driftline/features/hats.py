@@ -81,20 +81,12 @@ class Hats(SketchMap):
     knots: int = 12
 
     kernel: ClassVar[Kernel] = hats
+    most_norm = 1.0
 
     def __post_init__(self) -> None:
         """Refuse too few or too many knots."""
         check_whole("the number of knots", self.knots, 2, 128)
 
-    def norm(self, features: int) -> float:
-        """Return 1, since the hats of one feature sum to 1 before they are scaled."""
-        return 1.0
-
     def width(self, features: int) -> int:
         """Count a hat for every knot."""
         return features * self.knots
-
-    @property
-    def levels(self) -> int:
-        """The number of knots."""
-        return self.knots

@@ -86,6 +86,7 @@ class RandomTrees(SketchMap):
 
     sparse = True
     kernel: ClassVar[Kernel] = random_trees
+    most_norm = 1.0
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range, and too many leaves."""
@@ -99,10 +100,6 @@ class RandomTrees(SketchMap):
     def levels(self) -> int:
         """The knots of ranks."""
         return KNOTS
-
-    def norm(self, features: int) -> float:
-        """One leaf of every tree, one over the root of their number."""
-        return 1.0
 
     def width(self, features: int) -> int:
         """Count the leaves."""

@@ -74,16 +74,8 @@ class Ranks(SketchMap):
     knots: int = 32
 
     kernel: ClassVar[Kernel] = ranks
+    most_norm = math.sqrt(3.0)
 
     def __post_init__(self) -> None:
         """Refuse too few or too many knots."""
         check_whole("the number of knots", self.knots, 2, 128)
-
-    def norm(self, features: int) -> float:
-        """Return the norm if all ranks are at an end."""
-        return math.sqrt(3.0)
-
-    @property
-    def levels(self) -> int:
-        """The number of knots."""
-        return self.knots

@@ -15,7 +15,6 @@ that no difference of two overflows.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,10 @@ class SketchMap(CompiledMap):
     """Base of maps that place cells among the running quantiles of their feature."""
 
     @property
-    @abstractmethod
     def levels(self) -> int:
-        """The largest number of knots of a feature."""
+        """The largest number of knots of a feature; as many as bins, where there are some."""
+        made: int = getattr(self, "bins", None) or self.knots  # type: ignore[attr-defined]
+        return made
 
     def constants(self, features: int) -> np.ndarray:
         """Return the number of knots."""

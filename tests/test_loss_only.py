@@ -146,8 +146,8 @@ def test_a_certificate_plays_the_run_again(loss):
         (lambda: LossOnly(T.LabelRanking(5)), "expected a loss"),
         (lambda: LossOnly(dl.losses.Logistic(T.Multiclass(3))), "offset is constant"),
         (lambda: LossOnly(dl.losses.CRF(T.Sequence(3))), "offset is constant"),
-        (lambda: LossOnly(LOSSES["tags"], step=0.0), "step must lie"),
-        (lambda: LossOnly(LOSSES["tags"], exploration=2.0), "exploration must lie"),
+        (lambda: LossOnly(LOSSES["tags"], step=0.0), "step is a number from"),
+        (lambda: LossOnly(LOSSES["tags"], exploration=2.0), "exploration is a number from"),
         (lambda: dl.Committee([LossOnly(LOSSES["tags"])]), "learn from labels"),
     ],
 )

@@ -17,9 +17,9 @@ from driftline.parts import check_plain
 from driftline.state import State
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Saved
 
-__all__ = ["EVEN", "ClassMember"]
+__all__ = ["EVEN", "ClassMember", "RowMember"]
 
 #: The share of chances that is given to all classes alike, where a model is sure of one.
 EVEN = 1e-3
@@ -171,3 +171,59 @@ class ClassMember(Member):
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
         columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)
         return Batch(columns, table=table)
+
+
+class RowMember(ClassMember):
+    """Base of members that have no kernel: rows are scored and learned from in Python."""
+
+    @abstractmethod
+    def _learned_rows(
+        self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Return the scores of every class of some rows, each before it is learned from.
+
+        ``codes`` are those of the labels. Rows of weight 0 are not learned from.
+        """
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        assert room.table is not None
+        given = room.columns.get("sample_weight"), room.columns.get("asked")
+        made, table, theta = self._played_rows(rows, start, stop, np.asarray(labels), *given)
+        room["prediction"][:], room.table[:] = made, table
+        if (scores := room.columns.get("scores")) is not None:
+            scores[:] = theta
+
+    def _learn_one_mapped(
+        self, row: Rows, label: Label, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        made, table, theta = self._played_rows(row, 0, 1, np.asarray(label)[np.newaxis])
+        column = np.zeros(at.SCORES)
+        column[: len(table)] = table[:, 0]
+        return made[0], np.r_[column, theta[0]]
+
+    def _played_rows(
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: np.ndarray,
+        weights: np.ndarray | None = None,
+        asked: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return predictions, columns of the record, and scores."""
+        counts = np.ones(stop - start) if weights is None else weights
+        codes = (labels[:, 0] + 1) // 2 if self._sign else labels[:, 0]
+        told = counts if asked is None else np.where(asked, 0.0, counts)
+        scores = self._learned_rows(rows, start, stop, codes, told)
+        theta = self._task_scores(scores)
+        made = self.task.top_rows(theta)
+        table = np.zeros((len(at.TRACE_COLUMNS), stop - start))
+        table[at.LOSS_ROW] = -counts * scores[np.arange(stop - start), codes]
+        table[at.RISK_ROW] = table[at.TARGET_ROW] = counts * self.task.losses(made, labels)
+        table[at.ETA_ROW] = 1.0
+        learned = stop - start - (0 if asked is None else int(np.count_nonzero(asked)))
+        self._width = rows.features if learned else self._width
+        self._rounds += learned
+        return made, table, theta

@@ -16,14 +16,12 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.first import first_values
-from driftline.kernels import program as at
 from driftline.learner import Growth
-from driftline.members.classes import EVEN, ClassMember
+from driftline.members.classes import EVEN, RowMember
 from driftline.parts import from_config
 from driftline.state import State
 from driftline.tasks import Task
-from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label
+from driftline.typing import Json
 
 __all__ = ["Column"]
 
@@ -31,7 +29,7 @@ __all__ = ["Column"]
 NOTHING = np.zeros(0)
 
 
-class Column(ClassMember):
+class Column(RowMember):
     """A model whose predictions are the first value of every row: a class plus 1, 0 for none.
 
     Any other number is no prediction either. It is the model of :func:`driftline.Guarded`, or one
@@ -86,42 +84,10 @@ class Column(ClassMember):
         scores[rows, said[rows].astype(np.int64) - 1] = math.log(1.0 - EVEN + EVEN / labels)
         return scores
 
-    def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        assert room.table is not None
-        made, table, theta = self._played_rows(
-            rows, start, stop, np.asarray(labels), room.columns.get("sample_weight")
-        )
-        room["prediction"][:], room.table[:] = made, table
-        if (scores := room.columns.get("scores")) is not None:
-            scores[:] = theta
-        asked = room.columns.get("asked")
-        self._rounds += stop - start - (0 if asked is None else int(np.count_nonzero(asked)))
-
-    def _learn_one_mapped(
-        self, row: Rows, label: Label, number: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        made, table, theta = self._played_rows(row, 0, 1, np.asarray(label)[np.newaxis], None)
-        self._rounds += 1
-        column = np.zeros(at.SCORES)
-        column[: len(table)] = table[:, 0]
-        return made[0], np.r_[column, theta[0]]
-
-    def _played_rows(
-        self, rows: Rows, start: int, stop: int, labels: np.ndarray, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return predictions, columns of the record, and scores."""
-        scores = self._said_scores(first_values(rows, start, stop))
-        theta, rounds = self._task_scores(scores), np.arange(stop - start)
-        made, codes = self.task.top_rows(theta), labels[:, 0]
-        counts = np.ones(stop - start) if weights is None else weights
-        table = np.zeros((len(at.TRACE_COLUMNS), stop - start))
-        table[at.LOSS_ROW] = -counts * scores[rounds, (codes + 1) // 2 if self._sign else codes]
-        table[at.RISK_ROW] = table[at.TARGET_ROW] = counts * self.task.losses(made, labels)
-        table[at.ETA_ROW] = 1.0
-        self._width = rows.features
-        return made, table, theta
+    def _learned_rows(
+        self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        return self._said_scores(first_values(rows, start, stop))
 
     # -- the state as a value
 

@@ -24,20 +24,18 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.inputs import Rows
-from driftline.kernels import program as at
 from driftline.learner import Growth, Learner, Member
-from driftline.members.classes import EVEN, ClassMember
+from driftline.members.classes import EVEN, RowMember
 from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
 from driftline.state import State
 from driftline.tasks import Task
-from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label
+from driftline.typing import Json, Label
 
 __all__ = ["River", "member_of"]
 
 
-class River(ClassMember):
+class River(RowMember):
     """A classifier of River as a member: it learns by ``learn_one`` and is asked for chances.
 
     Anything will do that has ``learn_one(x, y)``, and ``predict_proba_one(x)`` or
@@ -163,59 +161,30 @@ class River(ClassMember):
         where = "the input" if rows.before + rows.rounds == 1 else f"row {rows.before + t}"
         return InputError(f"{where}: the model {self._words} {words}")
 
-    def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        assert room.table is not None
-        weights, asked = room.columns.get("sample_weight"), room.columns.get("asked")
-        scores = room.columns.get("scores")
+    def _learned_rows(
+        self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Predict row by row and learn; the model is told of a weight that is not 1, as ``w``."""
+        scores = np.empty((stop - start, self._classes))
         for i, t in enumerate(range(start, stop)):
-            weight = 1.0 if weights is None else float(weights[i])
-            only = asked is not None and bool(asked[i])
-            *played, theta = self._play_row(rows, t, labels[i], weight, only)
-            room["prediction"][i], room.table[:, i] = played
-            if scores is not None:
-                scores[i] = theta
+            x, code = row_of(rows, t), int(codes[i])
+            scores[i] = self._scores(rows, t, x)
+            if weights[i] > 0.0:
+                learn, weight = self.model.learn_one, float(weights[i])
+                learn = learn if weight == 1.0 else partial(learn, w=weight)
+                self._call(rows, t, learn, x, code == 1 if self._sign else code)
+        return scores
 
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         before = None if self.trusted else self._frozen()
         try:
-            prediction, column, theta = self._play_row(row, 0, label)
-            return prediction, np.r_[column, np.zeros(at.SCORES - len(column)), theta]
+            return super()._learn_one_mapped(row, label, number)
         except BaseException:
             if before is not None:
                 self.model = copied(before)
             raise
-
-    def _play_row(
-        self, rows: Rows, t: int, label: Label, weight: float = 1.0, asked: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predict a row and learn from it; return the prediction, what is recorded, and the scores.
-
-        The model is told of a weight that is not 1, as ``w``, and not of rows of weight 0. A row
-        that is only asked for is not learned from.
-        """
-        x, y = row_of(rows, t), int(label[0])
-        code = (y + 1) // 2 if self._sign else y
-        scores = self._scores(rows, t, x)
-        told = (x, code == 1 if self._sign else code)
-        if asked:
-            pass
-        elif weight == 1.0:
-            self._call(rows, t, self.model.learn_one, *told)
-        elif weight > 0.0:
-            self._call(rows, t, partial(self.model.learn_one, w=weight), *told)
-        theta = self._task_scores(scores[np.newaxis])[0]
-        prediction = self.task.numbers(self.task.top_prediction(theta))
-        column = np.zeros(len(at.TRACE_COLUMNS))
-        column[at.LOSS_ROW], column[at.ETA_ROW] = -weight * scores[code], 1.0
-        column[at.RISK_ROW] = weight * float(self.task.losses(prediction[None], label[None])[0])
-        column[at.TARGET_ROW] = column[at.RISK_ROW]
-        if not asked:
-            self._width, self._rounds = rows.features, self._rounds + 1
-        return prediction, column, theta
 
     # -- the state as a value
 

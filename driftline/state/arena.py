@@ -129,11 +129,11 @@ class Layout:
                 f"the state {f'for {sizes}' if sizes else 'before the first row'} must be "
                 f"{self.size} finite numbers, but has shape {buffer.shape}"
             )
-        finite = bool(np.isfinite(buffer).all())
-        for field, numbers in self._pairs(buffer):
+        pairs, finite = self._pairs(buffer), bool(np.isfinite(buffer).all())
+        for field, numbers in pairs:
             if field.bounded or not finite:
                 field.check(numbers)
-        return self.views(buffer)
+        return SimpleNamespace(**{field.name: own for field, own in pairs})
 
     def grown(self, buffer: np.ndarray, **places: np.ndarray) -> np.ndarray:
         """Return the buffer for longer axes; ``places`` has each entry's old index, -1 if new."""

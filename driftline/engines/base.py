@@ -279,7 +279,6 @@ class Engine:
 
     def checked(self, state: State) -> State:
         """Return a state of any origin with a copy of its weights, if it fits these parts."""
-        state.check()
         first, memory = self._first, state.rate_memory
         sizes = (len(self.vector), first.detector_memory.size)
         given = at.MEMORY + memory.size

@@ -277,11 +277,15 @@ class Mapper(ABC):
 
     def copy(self) -> Self:
         """Return an independent copy."""
+        made = self._blank()
+        made.state = self.state.copy()
+        made.mappers = [mapper.copy() for mapper in self.mappers]
+        return made
+
+    def _blank(self) -> Self:
+        """Return a mapper of the same map, whose state is still to be written."""
         made = object.__new__(type(self))
         vars(made).update(vars(self))
-        made.state = self.state.copy()
-        if self.mappers:
-            made.mappers = [mapper.copy() for mapper in self.mappers]
         made._clear()
         return made
 
@@ -318,7 +322,7 @@ class Mapper(ABC):
         for name, own in self.facts().items():
             if (type(about[name]), about[name]) != (type(own), own):
                 raise InputError(f"expected a state with {name}={own!r}, not {about[name]!r:.80}")
-        made, state = self.copy(), arrays["state"]
+        made, state = self._blank(), arrays["state"]
         features, made.sparse = about["features"], about["sparse"]
         known = type(features) is int and 1 <= features <= MOST
         kinds = (False, True) if self.one_kind and known else (None,)
@@ -346,6 +350,7 @@ class Mapper(ABC):
         """Restore the mappers of the maps that a map is made of."""
         if not isinstance(states, list) or len(states) != len(self.mappers):
             raise InputError(f"expected states of {len(self.mappers)} maps, not {states!r:.100}")
+        self.mappers = [mapper._blank() for mapper in self.mappers]
         for j, (mapper, own) in enumerate(zip(self.mappers, states, strict=True)):
             mapper.restore(own, inside(j, arrays))
 

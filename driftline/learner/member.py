@@ -388,6 +388,8 @@ class Member(Shell):
         if self.map is None or state.map is None:
             return None
         mapper = self.map.mapper()
+        if self.mapper is not None:
+            mapper.become(self.mapper.copy())  # what is equal need not be checked again
         mapper.restore(*state.map)
         if mapper.features is None and state.rounds:
             raise InputError(f"the map has seen nothing in {state.rounds} rounds")

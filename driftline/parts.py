@@ -194,7 +194,9 @@ def _numbers(part: Part) -> Iterator[tuple[str, float]]:
         value = getattr(part, name, None)
         if isinstance(value, Part):
             yield from _numbers(value)
-        elif isinstance(value, (int, float, np.ndarray)) or np.isscalar(value):
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield f"{name} of {type(part).__name__}", float(value)
+        elif isinstance(value, np.ndarray) or np.isscalar(value):
             array = np.asarray(value)
             if array.dtype.kind in "iuf":
                 where = f"{name} of {type(part).__name__}"

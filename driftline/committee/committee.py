@@ -741,7 +741,7 @@ class Committee(Shell):
             return self._all
         return [m for m in self._all if m.map is None or m.map.suits(features, sparse)]
 
-    def grown(self, *, classes: int | None = None, features: int | None = None) -> Committee:
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:
         """Return a committee for more classes or features, which otherwise goes on as this one.
 
         Members grow as :meth:`OGD.grown <driftline.OGD.grown>` says. A scaling of dense rows
@@ -768,15 +768,29 @@ class Committee(Shell):
             if scaling is not None and rest[0] is not None:
                 scaling = scaling.grown(rest[0])[0]
             members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
-            made = Committee(members, self.combine, scaling=scaling, **self._promised, _played=True)
-            made.shares = self.shares.copy()
-            if made.guard is not None and self.guard is not None:
-                made.guard.resume(self.guard.saved())
-            if made._believes is not None and self._believes is not None:
-                made._believes.state = self._believes.state.copy()
-            made._alarms = self._alarms.copy()
-            made._resume_tickets(self._state(weights=False))
-            return made
+            return self._going_on(members, scaling)
+
+    def copy(self) -> Self:
+        """Return a committee of the same members and state, which goes on by itself."""
+        with self._turn.lock:
+            self._check_whole()
+            members, mappers = [member.copy() for member in self.members], dict[int, Any]()
+            for own, one in zip(self.members, members, strict=True):  # which share as these do
+                one.mapper = mappers.setdefault(id(own.mapper), one.mapper)
+            return self._going_on(members, None if self.scaling is None else self.scaling.copy())
+
+    def _going_on(self, members: Sequence[Member], scaling: Standardiser | None) -> Self:
+        """Return a committee of other members that goes on as this one."""
+        rest: Any = {"scaling": scaling, "_played": True} | self._promised
+        made = type(self)(members, self.combine, **rest)
+        made.shares = self.shares.copy()
+        if made.guard is not None and self.guard is not None:
+            made.guard.resume(self.guard.saved())
+        if made._believes is not None and self._believes is not None:
+            made._believes.state = self._believes.state.copy()
+        made._alarms = self._alarms.copy()
+        made._resume_tickets(self._state(weights=False))
+        return made
 
     # -- facts
 

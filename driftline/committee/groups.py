@@ -37,7 +37,8 @@ class Group:
 
     def join(self, place: int, member: Member) -> None:
         """Let a member share the map; it must have learned the same."""
-        if self.mapper is not None and member.mapper is not None:
+        shared = member.mapper is self.mapper
+        if not shared and self.mapper is not None and member.mapper is not None:
             (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
             if about != more or any(not np.array_equal(a, others[k]) for k, a in arrays.items()):
                 raise InputError(f"two members have seen different rows with the map {self.map!r}")

@@ -309,6 +309,19 @@ def test_the_bound_counts_what_copies_exceed():
     assert plays <= guard.bound - before + 1e-9 and not guard.reserves
 
 
+def test_labels_that_were_outstanding_are_counted_where_members_are_left_out():
+    """By the first row that is learned from, after tickets for many others."""
+    task = T.Multiclass(3)
+    learner = dl.auto(task, budget=1.0)
+    tickets = learner.ask_rows(np.random.default_rng(0).standard_normal((30, 200)))
+    members, lent = len(learner.members), learner.guard.lent
+    for ticket in tickets:
+        learner.tell(ticket, (ticket.prediction + 1) % 3)
+    guard = learner.guard
+    assert len(learner.members) < members and guard.lent == lent == LENIENCE * 29
+    assert guard.state[0] <= guard.most + guard.lent
+
+
 def test_looking_reserves_nothing():
     X, y = table(T.Multiclass(3))
     learner = guarded(T.Multiclass(3), 0.5)

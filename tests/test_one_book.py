@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.committee.account import WAITING
 from driftline.committee.one_book import OneBook
 from driftline.decoders import default_decoder
 from driftline.learner import Ticket
@@ -205,6 +206,33 @@ def test_late_labels_by_tickets_have_the_bits_of_a_run(name, seed):
     made = dl.certify(trace, None, X, y)
     assert made.valid, made.findings
     assert made.expected <= made.bounds()["book"] + 1e-9
+
+
+@every_task
+@pytest.mark.parametrize("seed", examples(3, 30))
+def test_columns_say_what_was_charged(name, seed):
+    """Of labels that come at once, among others that come late or never."""
+    task, random = TASKS[name][0], np.random.default_rng(seed)
+    X, y = table(name, 50, seed)
+    delays, weights = random.integers(-1, 2, 50), random.choice([0.5, 1.0, 1.5], 50)
+    learner = committee(task, 1.0, largest_weight=1.5)
+    trace = learner.run(X, y, delay=delays, sample_weight=weights)
+    came = trace.arrived
+    assert trace.book[came].sum() == pytest.approx(learner.guard.total, abs=1e-9)
+    made = dl.certify(trace, None, X, y, sample_weight=weights)
+    assert made.valid, (made.findings, made.broken)
+    assert made.guarded.book == pytest.approx(learner.guard.total, abs=1e-9)
+
+
+def test_rounding_reserves_nothing():
+    """An expectation that is off in its last bits is not one more label that may cost."""
+    task = TASKS["rankings"][0]
+    guard = OneBook(task, [book(task)], 5.0)
+    ticket = committee(task, 5.0).ask(np.ones(3) / 2.0)
+    for most, kept in ((1e-15, 0), (1e-6, 1)):
+        noisy = np.r_[ticket.book[:-2], most, 0.0]
+        guard.reserve([dataclasses.replace(ticket, number=7 + kept, book=noisy)])
+        assert len(guard.reserves) == guard.state[WAITING] == kept
 
 
 @every_task

@@ -63,11 +63,16 @@ NONE, SOME, SURE = 0, 1, 2
 #: Reserves are multiples of this, so that their sums have no rounding.
 GRAIN = 2.0**24
 
+#: What is taken for the rounding of a sum, as a share of the grain: it reserves nothing.
+NOISE = 2.0**-10
 
-@helper
-def rounded_up(reserve):
-    """Return a reserve as the next multiple of the grain."""
-    return math.ceil(reserve * GRAIN) / GRAIN
+
+def whole_grains(reserve):
+    """Return a reserve as the next multiple of the grain; what rounding has added is none."""
+    return math.ceil(reserve * GRAIN - NOISE) / GRAIN
+
+
+rounded_up = helper(whole_grains)
 
 
 @helper
@@ -239,8 +244,8 @@ class Account(ABC):
         """Reserve what the predictions of tickets may cost beyond the book."""
         for ticket in tickets:
             self.state[PEAK] = max(self.state[PEAK], self.state[WAITING])
-            if (most := self._most_of(ticket)) > 0.0:
-                self.reserves[ticket.number] = math.ceil(most * GRAIN) / GRAIN
+            if (most := whole_grains(self._most_of(ticket))) > 0.0:
+                self.reserves[ticket.number] = most
                 self.state[WAITING] += 1.0
 
     def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:

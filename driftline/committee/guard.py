@@ -216,6 +216,7 @@ def watch(
         if counts >= 0.0 and rounds_of.size > 0:
             row = kept[rounds_of[t]]
             excess, may = row[row.size - 4], row[row.size - 3]
+            paid[t, 1] = may
             released(state, row[row.size - 2], 1.0)
             acted = row[row.size - 1]
         if counts >= 0.0:

@@ -46,6 +46,7 @@ from driftline.committee.account import (
     reserved,
     rounded_up,
     settled,
+    whole_grains,
 )
 from driftline.errors import InputError
 from driftline.kernels import BALANCE, kernel
@@ -98,6 +99,7 @@ def balance(given, sample_weight, params, state, paid, rounds_of, kept):
             elif acted > 0.0:  # it comes at once
                 paid_then = given[t, OWN]
             excess = paid_then - may
+            paid[t, 1] = may
         if not asked:
             state[TOLD] += 1.0
             if rounds_of.size == 0:
@@ -254,7 +256,7 @@ class OneBook(Account):
                     most = (
                         self.largest if encoded is None else self.reserve_of(encoded[t], means[t])
                     )
-                    most = math.ceil(most * GRAIN) / GRAIN
+                    most = whole_grains(most)
                 reserves += max(0.0, most - LENIENCE * self.largest)
                 books.append(np.r_[() if scores is None else scores[t], most, acted[t]])
         return Watched(played, acted[:, np.newaxis], np.array(books))

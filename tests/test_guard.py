@@ -260,6 +260,7 @@ def test_reserves_of_late_rows_keep_up_with_sample_weights():
     weights = np.where(np.arange(400) % 7, 1024.0, 0.0)
     delays = np.where(np.arange(400) == 100, 0, 150)
     trace = heavy.run(X, y, delay=delays, sample_weight=weights)
+    assert heavy.guard.acted == np.count_nonzero(trace.acted[trace.arrived])  # of weight 0, too
     assert trace.account.max() <= 1024.0 * (1.0 + heavy.guard.lent) * (1.0 + 1e-9)
     for a, b in ((0, 90), (90, 170), (170, 400)):
         cut.run(X[a:b], y[a:b], delay=delays[a:b], sample_weight=weights[a:b])

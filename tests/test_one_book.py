@@ -276,6 +276,28 @@ def test_forged_tickets_are_refused():
     learner.tell(ticket, y[0])
 
 
+def test_forged_tickets_change_nothing_or_little():
+    X, y = table("tags")
+    learner = committee(TASKS["tags"][0], 1.5)
+    learner.run(X[:10], y[:10])
+    ticket, later = learner.ask(X[10]), learner.ask(X[11])
+    learner.tell(later, y[11])
+    before = learner.guard.state.copy()
+    for rounds in (10**30, 13):
+        with pytest.raises(dl.InputError, match="but there were only"):
+            learner.tell(dataclasses.replace(ticket, rounds=rounds), y[10])
+    for wrong in ({"rounds": "x"}, {"rounds": None}, {"book": None}, {"book": np.zeros(1)}):
+        with pytest.raises(dl.InputError):
+            learner.admit(dataclasses.replace(ticket, **wrong))
+    assert learner.outstanding == 1
+    np.testing.assert_array_equal(learner.guard.state, before)
+    means = np.full_like(ticket.means, 1e9)
+    book = np.r_[ticket.book[:-1], 1.0]  # as if the book had predicted
+    learner.tell(dataclasses.replace(ticket, means=means, book=book), y[10])
+    assert learner.guard.state[0] <= before[0] + 1.0  # one largest loss, and not 1e9
+    learner.run(X[12:], y[12:])
+
+
 def test_members_without_a_theorem_cannot_be_guarded():
     loss = L.Scaled(L.Logistic(T.Multilabel(3)), 2.0)
     one = dl.OGD(loss, dl.decoders.Argmax(loss), dl.rates.Decaying(1.0))

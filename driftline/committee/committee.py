@@ -580,7 +580,11 @@ class Committee(Shell):
         with self._turn.lock, self._shield():
             made = super().admit(ticket)
             if self.guard is not None:
-                self.guard.reserve([made])
+                try:
+                    self.guard.reserve([made])
+                except InputError:
+                    self._take_back(made.number)
+                    raise
                 self._keep_waiting()
             return made
 

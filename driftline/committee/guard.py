@@ -39,11 +39,11 @@ from driftline.committee.account import (
     SCALE,
     SOME,
     SURE,
-    TOLD,
     Account,
     Watched,
     beside,
     check_heaviest,
+    heard,
     overdraws,
     released,
     reserved,
@@ -220,11 +220,11 @@ def watch(
             released(state, row[row.size - 2], 1.0)
             acted = row[row.size - 1]
         if counts >= 0.0:
-            state[TOLD] += 1.0
+            heard(state, acted)
             if rounds_of.size == 0:
                 beside(state)
         if counts > 0.0:
-            settled(state, counts, excess, may, may_pay[y], acted)
+            settled(state, counts, excess, may, may_pay[y])
             share, high, largest = counts / state[SCALE], -math.inf, -math.inf
             for g in range(LANES):
                 chances[g] = 1.0

@@ -41,6 +41,7 @@ from driftline.committee.account import (
     Watched,
     beside,
     check_heaviest,
+    heard,
     overdraws,
     released,
     reserved,
@@ -101,11 +102,11 @@ def balance(given, sample_weight, params, state, paid, rounds_of, kept):
             excess = paid_then - may
             paid[t, 1] = may
         if not asked:
-            state[TOLD] += 1.0
+            heard(state, acted)
             if rounds_of.size == 0:
                 beside(state)
         if counts > 0.0:
-            settled(state, counts, excess, may, given[t, FORMULA], acted)
+            settled(state, counts, excess, may, given[t, FORMULA])
         paid[t, 2] = state[ACCOUNT] + state[SCALE] * state[RESERVED]
 
 
@@ -279,6 +280,7 @@ class OneBook(Account):
         And given what the book's member expected to pay.
         """
         book, scores = self._book(ticket), self._book(ticket)[:-2]
+        own = min(own, self.largest)  # whatever the ticket's distributions say
         ratio, may = 1.0 - self.member.parts.decoder.surrogate_gap, own
         if not self.task.layout.ragged and len(scores) == self.task.dim:
             value, _ = self.member.parts.loss.value_and_grad(scores, self.task.label(label))

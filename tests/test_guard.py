@@ -379,8 +379,9 @@ def test_accounts_of_files_are_checked():
         {"reserved.numbers": arrays["reserved.numbers"] + 10**6},  # of nobody
         {"reserved.numbers": arrays["reserved.numbers"].astype(str)},
         {"reserved.numbers": arrays["reserved.numbers"] * 0 + len(y)},
-        {"guard": np.r_[state[:11], state[11:16] - 2000.0, state[16:]]},  # no set has a weight
-        {"guard": np.r_[state[:17], state[17:19] - 2000.0, state[19:]]},  # no sure member has
+        {"guard": np.r_[state[:14], state[14:19] - 2000.0, state[19:]]},  # no set has a weight
+        {"guard": np.r_[state[:20], state[20:22] - 2000.0, state[22:]]},  # no sure member has
+        {"guard": np.r_[state[:19], 1e308, state[20:]]},  # another member has more than all
     ]
     assert len(arrays["reserved"]) > 1
     for change in changes:

@@ -491,6 +491,7 @@ class Guard(Account):
             return False
         logs, weights = rest[sets : sets + self.members], rest[sets + self.members :]
         weights = weights.reshape(sets - 1, self.members)
-        good = -1.0 < rest[:sets].max() <= 1e-9 and -1.0 < logs[kinds == SURE].max() <= 1e-9
+        good = -1.0 < rest[:sets].max() <= 1e-9 and -1.0 < logs[kinds == SURE].max()
+        good = good and logs.max() <= 1e-9
         good = good and bool((weights[:, some] > 0.0).all()) and not weights[:, ~some].any()
         return good and np.allclose(weights.sum(axis=1), 1.0, atol=1e-6)

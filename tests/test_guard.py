@@ -260,6 +260,7 @@ def test_reserves_of_late_rows_keep_up_with_sample_weights():
     weights = np.where(np.arange(400) % 7, 1024.0, 0.0)
     delays = np.where(np.arange(400) == 100, 0, 150)
     trace = heavy.run(X, y, delay=delays, sample_weight=weights)
+    assert heavy.guard.acted == np.count_nonzero(trace.acted[trace.arrived])  # of weight 0, too
     assert trace.account.max() <= 1024.0 * (1.0 + heavy.guard.lent) * (1.0 + 1e-9)
     for a, b in ((0, 90), (90, 170), (170, 400)):
         cut.run(X[a:b], y[a:b], delay=delays[a:b], sample_weight=weights[a:b])
@@ -307,6 +308,19 @@ def test_the_bound_counts_what_copies_exceed():
     guard = learner.guard
     assert plays > guard.total - before + guard.budget
     assert plays <= guard.bound - before + 1e-9 and not guard.reserves
+
+
+def test_labels_that_were_outstanding_are_counted_where_members_are_left_out():
+    """By the first row that is learned from, after tickets for many others."""
+    task = T.Multiclass(3)
+    learner = dl.auto(task, budget=1.0)
+    tickets = learner.ask_rows(np.random.default_rng(0).standard_normal((30, 200)))
+    members, lent = len(learner.members), learner.guard.lent
+    for ticket in tickets:
+        learner.tell(ticket, (ticket.prediction + 1) % 3)
+    guard = learner.guard
+    assert len(learner.members) < members and guard.lent == lent == LENIENCE * 29
+    assert guard.state[0] <= guard.most + guard.lent
 
 
 def test_looking_reserves_nothing():
@@ -365,8 +379,9 @@ def test_accounts_of_files_are_checked():
         {"reserved.numbers": arrays["reserved.numbers"] + 10**6},  # of nobody
         {"reserved.numbers": arrays["reserved.numbers"].astype(str)},
         {"reserved.numbers": arrays["reserved.numbers"] * 0 + len(y)},
-        {"guard": np.r_[state[:11], state[11:16] - 2000.0, state[16:]]},  # no set has a weight
-        {"guard": np.r_[state[:17], state[17:19] - 2000.0, state[19:]]},  # no sure member has
+        {"guard": np.r_[state[:14], state[14:19] - 2000.0, state[19:]]},  # no set has a weight
+        {"guard": np.r_[state[:20], state[20:22] - 2000.0, state[22:]]},  # no sure member has
+        {"guard": np.r_[state[:19], 1e308, state[20:]]},  # another member has more than all
     ]
     assert len(arrays["reserved"]) > 1
     for change in changes:

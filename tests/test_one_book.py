@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.committee.account import WAITING
 from driftline.committee.one_book import OneBook
 from driftline.decoders import default_decoder
 from driftline.learner import Ticket
@@ -208,6 +209,33 @@ def test_late_labels_by_tickets_have_the_bits_of_a_run(name, seed):
 
 
 @every_task
+@pytest.mark.parametrize("seed", examples(3, 30))
+def test_columns_say_what_was_charged(name, seed):
+    """Of labels that come at once, among others that come late or never."""
+    task, random = TASKS[name][0], np.random.default_rng(seed)
+    X, y = table(name, 50, seed)
+    delays, weights = random.integers(-1, 2, 50), random.choice([0.5, 1.0, 1.5], 50)
+    learner = committee(task, 1.0, largest_weight=1.5)
+    trace = learner.run(X, y, delay=delays, sample_weight=weights)
+    came = trace.arrived
+    assert trace.book[came].sum() == pytest.approx(learner.guard.total, abs=1e-9)
+    made = dl.certify(trace, None, X, y, sample_weight=weights)
+    assert made.valid, (made.findings, made.broken)
+    assert made.guarded.book == pytest.approx(learner.guard.total, abs=1e-9)
+
+
+def test_rounding_reserves_nothing():
+    """An expectation that is off in its last bits is not one more label that may cost."""
+    task = TASKS["rankings"][0]
+    guard = OneBook(task, [book(task)], 5.0)
+    ticket = committee(task, 5.0).ask(np.ones(3) / 2.0)
+    for most, kept in ((1e-15, 0), (1e-6, 1)):
+        noisy = np.r_[ticket.book[:-2], most, 0.0]
+        guard.reserve([dataclasses.replace(ticket, number=7 + kept, book=noisy)])
+        assert len(guard.reserves) == guard.state[WAITING] == kept
+
+
+@every_task
 def test_a_committee_that_turns_bad_is_left(name):
     """The member that is voted for never learns: its account runs over, and the book predicts."""
     task = TASKS[name][0]
@@ -246,6 +274,28 @@ def test_forged_tickets_are_refused():
         with pytest.raises(dl.InputError, match="guard"):
             learner.tell(dataclasses.replace(ticket, book=book), y[0])
     learner.tell(ticket, y[0])
+
+
+def test_forged_tickets_change_nothing_or_little():
+    X, y = table("tags")
+    learner = committee(TASKS["tags"][0], 1.5)
+    learner.run(X[:10], y[:10])
+    ticket, later = learner.ask(X[10]), learner.ask(X[11])
+    learner.tell(later, y[11])
+    before = learner.guard.state.copy()
+    for rounds in (10**30, 13):
+        with pytest.raises(dl.InputError, match="but there were only"):
+            learner.tell(dataclasses.replace(ticket, rounds=rounds), y[10])
+    for wrong in ({"rounds": "x"}, {"rounds": None}, {"book": None}, {"book": np.zeros(1)}):
+        with pytest.raises(dl.InputError):
+            learner.admit(dataclasses.replace(ticket, **wrong))
+    assert learner.outstanding == 1
+    np.testing.assert_array_equal(learner.guard.state, before)
+    means = np.full_like(ticket.means, 1e9)
+    book = np.r_[ticket.book[:-1], 1.0]  # as if the book had predicted
+    learner.tell(dataclasses.replace(ticket, means=means, book=book), y[10])
+    assert learner.guard.state[0] <= before[0] + 1.0  # one largest loss, and not 1e9
+    learner.run(X[12:], y[12:])
 
 
 def test_members_without_a_theorem_cannot_be_guarded():

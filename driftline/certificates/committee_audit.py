@@ -161,7 +161,10 @@ def _played_again(
         committee._combine(part, number, room)
         parts.append(room.columns)
     names = ("weights", "prediction", "risk", *(GUARDED if committee.guard else ()))
-    made = {name: np.concatenate([part[name] for part in parts])[asked] for name in names}
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    made = {name: column[asked] for name, column in columns.items()}
+    if events is not None and committee.guard is not None:
+        made["book"][events.order] = columns["book"][~asked]
     return made, committee.guard
 
 

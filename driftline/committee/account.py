@@ -63,11 +63,16 @@ NONE, SOME, SURE = 0, 1, 2
 #: Reserves are multiples of this, so that their sums have no rounding.
 GRAIN = 2.0**24
 
+#: What is taken for the rounding of a sum, as a share of the grain: it reserves nothing.
+NOISE = 2.0**-10
 
-@helper
-def rounded_up(reserve):
-    """Return a reserve as the next multiple of the grain."""
-    return math.ceil(reserve * GRAIN) / GRAIN
+
+def whole_grains(reserve):
+    """Return a reserve as the next multiple of the grain; what rounding has added is none."""
+    return math.ceil(reserve * GRAIN - NOISE) / GRAIN
+
+
+rounded_up = helper(whole_grains)
 
 
 @helper
@@ -99,7 +104,14 @@ def released(state, most, largest):
 
 
 @helper
-def settled(state, counts, excess, may, formula, acted):
+def heard(state, acted):
+    """Note that a label came, and whether a prediction had been refused."""
+    state[TOLD] += 1.0
+    state[ACTED] += 1.0 if acted > 0.0 else 0.0
+
+
+@helper
+def settled(state, counts, excess, may, formula):
     """Add a round of sample weight ``counts`` whose label came; ``formula`` is what bounds b.
 
     The account itself is a local variable of loops: return it.
@@ -108,7 +120,6 @@ def settled(state, counts, excess, may, formula, acted):
         state[SCALE] *= 2.0
     state[BOOK] += counts * may
     state[LATE] += counts * (may - formula)
-    state[ACTED] += 1.0 if acted > 0.0 else 0.0
     state[ACCOUNT] = max(0.0, state[ACCOUNT] + counts * excess)
 
 
@@ -238,9 +249,10 @@ class Account(ABC):
     def reserve(self, tickets: Sequence[Ticket]) -> None:
         """Reserve what the predictions of tickets may cost beyond the book."""
         for ticket in tickets:
+            most = whole_grains(self._most_of(ticket))  # or the ticket is refused
             self.state[PEAK] = max(self.state[PEAK], self.state[WAITING])
-            if (most := self._most_of(ticket)) > 0.0:
-                self.reserves[ticket.number] = math.ceil(most * GRAIN) / GRAIN
+            if most > 0.0:
+                self.reserves[ticket.number] = most
                 self.state[WAITING] += 1.0
 
     def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from driftline.committee.acceptance import Acceptance
-from driftline.committee.account import Account, Watched
+from driftline.committee.account import PEAK, Account, Watched
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.groups import Groups, Played
@@ -202,7 +202,7 @@ class Committee(Shell):
         else:
             made = OneBook(self.task, members, *self._promise)
         if self.guard is not None:  # what is outstanding is reserved
-            made.reserves = dict(self.guard.reserves)
+            made.reserves, made.state[PEAK] = dict(self.guard.reserves), self.guard.state[PEAK]
             made.settle(self._outstanding, None)
         return made
 
@@ -580,7 +580,11 @@ class Committee(Shell):
         with self._turn.lock, self._shield():
             made = super().admit(ticket)
             if self.guard is not None:
-                self.guard.reserve([made])
+                try:
+                    self.guard.reserve([made])
+                except InputError:
+                    self._take_back(made.number)
+                    raise
                 self._keep_waiting()
             return made
 

@@ -39,11 +39,11 @@ from driftline.committee.account import (
     SCALE,
     SOME,
     SURE,
-    TOLD,
     Account,
     Watched,
     beside,
     check_heaviest,
+    heard,
     overdraws,
     released,
     reserved,
@@ -216,14 +216,15 @@ def watch(
         if counts >= 0.0 and rounds_of.size > 0:
             row = kept[rounds_of[t]]
             excess, may = row[row.size - 4], row[row.size - 3]
+            paid[t, 1] = may
             released(state, row[row.size - 2], 1.0)
             acted = row[row.size - 1]
         if counts >= 0.0:
-            state[TOLD] += 1.0
+            heard(state, acted)
             if rounds_of.size == 0:
                 beside(state)
         if counts > 0.0:
-            settled(state, counts, excess, may, may_pay[y], acted)
+            settled(state, counts, excess, may, may_pay[y])
             share, high, largest = counts / state[SCALE], -math.inf, -math.inf
             for g in range(LANES):
                 chances[g] = 1.0
@@ -490,6 +491,7 @@ class Guard(Account):
             return False
         logs, weights = rest[sets : sets + self.members], rest[sets + self.members :]
         weights = weights.reshape(sets - 1, self.members)
-        good = -1.0 < rest[:sets].max() <= 1e-9 and -1.0 < logs[kinds == SURE].max() <= 1e-9
+        good = -1.0 < rest[:sets].max() <= 1e-9 and -1.0 < logs[kinds == SURE].max()
+        good = good and logs.max() <= 1e-9
         good = good and bool((weights[:, some] > 0.0).all()) and not weights[:, ~some].any()
         return good and np.allclose(weights.sum(axis=1), 1.0, atol=1e-6)

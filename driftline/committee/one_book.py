@@ -42,11 +42,13 @@ from driftline.committee.account import (
     Watched,
     beside,
     check_heaviest,
+    heard,
     overdraws,
     released,
     reserved,
     rounded_up,
     settled,
+    whole_grains,
 )
 from driftline.errors import InputError
 from driftline.kernels import BALANCE, kernel
@@ -100,12 +102,13 @@ def balance(given, sample_weight, params, state, paid, rounds_of, kept):
             elif acted > 0.0:  # it comes at once
                 paid_then = given[t, OWN]
             excess = paid_then - may
+            paid[t, 1] = may
         if not asked:
-            state[TOLD] += 1.0
+            heard(state, acted)
             if rounds_of.size == 0:
                 beside(state)
         if counts > 0.0:
-            settled(state, counts, excess, may, given[t, FORMULA], acted)
+            settled(state, counts, excess, may, given[t, FORMULA])
         paid[t, 2] = state[ACCOUNT] + state[SCALE] * state[RESERVED]
 
 
@@ -260,7 +263,7 @@ class OneBook(Account):
                     most = (
                         self.largest if encoded is None else self.reserve_of(encoded[t], means[t])
                     )
-                    most = math.ceil(most * GRAIN) / GRAIN
+                    most = whole_grains(most)
                 reserves += max(0.0, most - LENIENCE * self.largest)
                 books.append(np.r_[() if scores is None else scores[t], most, acted[t]])
         return Watched(played, acted[:, np.newaxis], np.array(books))
@@ -283,6 +286,7 @@ class OneBook(Account):
         And given what the book's member expected to pay.
         """
         book, scores = self._book(ticket), self._book(ticket)[:-2]
+        own = min(own, self.largest)  # whatever the ticket's distributions say
         ratio, may = 1.0 - self.member.parts.decoder.surrogate_gap, own
         if not self.task.layout.ragged and len(scores) == self.task.dim:
             value, _ = self.member.parts.loss.value_and_grad(scores, self.task.label(label))

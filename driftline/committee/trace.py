@@ -117,6 +117,8 @@ class CommitteeTrace:
         for name in ("sample_weight", "probabilities", *GUARDED):
             if (own := getattr(self, name)) is not None:
                 columns[name] = own[asked]
+        if self.book is not None:  # a label that comes at once is told with its step
+            columns["book"] = np.where(came, self.book[told], columns["book"])
         carried = members[0].carried if members else 0
         late_rounds = {"arrival": late.arrivals, "carried": carried, "members": members}
         return replace(self, **columns, **late_rounds)

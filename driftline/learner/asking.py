@@ -115,11 +115,7 @@ class Asking(Core):
         with self._turn.lock:
             self._turn.check()
             self._check_features(self._row(ticket.checked_input()))
-            if not 0 <= ticket.rounds <= self.rounds:
-                raise InputError(
-                    f"the ticket was asked for after {ticket.rounds} rounds, but there were only "
-                    f"{self.rounds}"
-                )
+            ticket.check_rounds(self.rounds)
             number = self._tickets
             made = replace(ticket, number=number, learner=self.identify())
             self._ask_for(1)
@@ -313,7 +309,7 @@ class Asking(Core):
                 return None
             if ticket.learner != learner or type(ticket.number) is not int:
                 return None
-            if type(ticket.rounds) is not int or ticket.rounds < 0:
+            if type(ticket.rounds) is not int or not 0 <= ticket.rounds <= self._tickets:
                 return None
         numbers = [ticket.number for ticket in tickets]
         if len(set(numbers)) < len(numbers) or min(numbers) < 0 or max(numbers) >= self._tickets:

@@ -149,9 +149,18 @@ class Ticket:
         if not isinstance(self.learner, str):
             raise InputError(f"a ticket names its learner by a text, not {self.learner!r:.80}")
 
+    def check_rounds(self, rounds: int) -> None:
+        """Refuse a ticket from after more rounds than these."""
+        self._check()
+        if self.rounds > rounds:
+            raise InputError(
+                f"the ticket was asked for after {self.rounds!r:.40} rounds, but there were only "
+                f"{rounds}"
+            )
+
     def check(self, learner: str, tickets: int) -> None:
         """Refuse a ticket that is not one of this learner's."""
-        self._check()
+        self.check_rounds(tickets)  # no more than were asked for
         if self.learner != learner:
             raise InputError(
                 f"the ticket is that of a learner {self.learner!r:.40}, but this one is {learner!r}"

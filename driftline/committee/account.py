@@ -63,6 +63,9 @@ NONE, SOME, SURE = 0, 1, 2
 #: Reserves are multiples of this, so that their sums have no rounding.
 GRAIN = 2.0**24
 
+#: What a budget and a weight may be.
+NUMBERS = (int, float, np.integer, np.floating)
+
 #: What is taken for the rounding of a sum, as a share of the grain: it reserves nothing.
 NOISE = 2.0**-10
 
@@ -339,7 +342,7 @@ def late_of(saved: dict[str, np.ndarray], members: int) -> float:
 
 def check_budget(budget: Any) -> float:
     """Return a budget, if it can be one: 0 or more of the largest losses."""
-    good = isinstance(budget, (int, float)) and not isinstance(budget, bool)
+    good = isinstance(budget, NUMBERS) and not isinstance(budget, bool)
     if not good or not 0.0 <= budget <= sys.float_info.max:
         raise InputError(f"budget must be a number of mistakes, 0 or more, not {budget!r:.80}")
     return float(budget)
@@ -347,7 +350,7 @@ def check_budget(budget: Any) -> float:
 
 def check_heaviest(weight: Any) -> float:
     """Return the largest sample weight, if it can be one."""
-    good = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    good = isinstance(weight, NUMBERS) and not isinstance(weight, bool)
     if not good or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
         raise InputError(
             f"largest_weight must be from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, not {weight!r:.80}"

@@ -14,9 +14,9 @@ others, on every interval
 
 .. math:: \sum_t e_t \le \sum_t b_t + c + \kappa N .
 
-N is 0 where labels come at once. With :math:`\kappa = 0` the book would predict many late rows only
-because much could go wrong with all of them together, at the cost of more mistakes than that. With
-:math:`\kappa = h / 2` a label that is the book's most probable one, too, reserves nothing.
+N is 0 where labels come at once. With :math:`\kappa = 0` reserves of outstanding rows fill the
+budget, and the book predicts instead, which errs more often. With :math:`\kappa = h / 2` a class
+that is the book's most probable one, too, reserves nothing.
 
 There are two books: averaged probabilities (:mod:`driftline.committee.guard`), and one learner with
 a theorem for any task (:mod:`driftline.committee.one_book`).
@@ -243,11 +243,11 @@ class Account(ABC):
 
     @abstractmethod
     def then(self, ticket: Ticket, label: Label) -> np.ndarray:
-        """Return what is kept of a ticket, given its label; nothing is reserved by it."""
+        """Return the row that is kept of a ticket until its label counts; it reserves nothing."""
 
     @abstractmethod
     def _most_of(self, ticket: Ticket) -> float:
-        """Return what the prediction of a ticket may cost beyond the book."""
+        """Return by how much the prediction of a ticket may cost more than the book allows."""
 
     def reserve(self, tickets: Sequence[Ticket]) -> None:
         """Reserve what the predictions of tickets may cost beyond the book."""

@@ -340,7 +340,7 @@ class Committee(Shell):
     def _then(
         self, tickets: Sequence[Ticket], labels: CheckedLabels, paid: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what the guard must know of tickets, given labels and what members then paid."""
+        """Return the guard's rows of tickets, given labels and the losses members expected then."""
         guard, rows = self.guard, list[np.ndarray]()
         assert guard is not None
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
@@ -538,7 +538,7 @@ class Committee(Shell):
         return Asked(predictions, mean, means, mapped, book=book)
 
     def _looked(self, guard: OneBook, predictions: np.ndarray, own: Asked, whole: bool) -> Watched:
-        """Return what a guard makes of rounds, given what the book's member predicts."""
+        """Return the guard's predictions of rounds, given those of the book's member."""
         encoded = None
         if whole and not self.task.layout.ragged:
             encoded = self.task.encode_losses(predictions, self.task.dim)

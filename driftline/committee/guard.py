@@ -471,7 +471,7 @@ class Guard(Account):
         return book
 
     def then(self, ticket: Ticket, label: Any) -> np.ndarray:
-        """Return what is kept of a ticket, given its label; nothing is reserved by it."""
+        """Return the row that is kept of a ticket until its label counts; it reserves nothing."""
         book = self._book(ticket)
         count = (len(book) - 1) // 2
         (code,) = self.codes(np.asarray(label))

@@ -148,7 +148,7 @@ class OneBook(Account):
 
     @staticmethod
     def _promised(known: AprioriBound | None) -> float:
-        """Return what is promised against a comparator of loss 100 that moves by 1."""
+        """Return the bound against a comparator of loss 100 that moves by 1."""
         if known is None:
             return math.inf
         norm = min(known.longest, known.steps.norm)
@@ -224,7 +224,7 @@ class OneBook(Account):
     def _reserves(
         self, rows: np.ndarray, book: dict[str, np.ndarray], places: np.ndarray
     ) -> np.ndarray:
-        """Return what predictions may cost beyond those of the book, whatever the label."""
+        """Return by how much predictions may cost more than the book's own, over all labels."""
         made = np.full(len(rows), self.largest)
         if (scores := book.get("scores")) is None or not len(rows):
             return made
@@ -245,7 +245,7 @@ class OneBook(Account):
     def look(
         self, rows: np.ndarray, own: np.ndarray, encoded: Any, means: Any, scores: Any, whole: bool
     ) -> Watched:
-        """Return what would be played next; any number of threads may.
+        """Return the predictions that would be made next; any number of threads may call this.
 
         ``rows`` and ``own`` are predictions of the committee and of the book's member, ``encoded``
         and ``means`` their mean loss encodings, ``scores`` those of the member. Rounds follow each
@@ -281,9 +281,9 @@ class OneBook(Account):
         return book
 
     def then(self, ticket: Ticket, label: Label, own: float = 0.0) -> np.ndarray:
-        """Return what is kept of a ticket, given its label; nothing is reserved by it.
+        """Return the row that is kept of a ticket until its label counts; it reserves nothing.
 
-        And given what the book's member expected to pay.
+        ``own`` is the loss that the book's member expected.
         """
         book, scores = self._book(ticket), self._book(ticket)[:-2]
         own = min(own, self.largest)  # whatever the ticket's distributions say

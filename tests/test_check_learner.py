@@ -169,8 +169,8 @@ class MisplacesLate(dl.OGD):
         super()._learn_late(row if self.last is None else self.last, label, number, paid)
         self.last = row
 
-    def _part(self):
-        super()._part()
+    def _unshare(self):
+        super()._unshare()
         self.last = None
 
 

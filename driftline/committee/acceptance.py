@@ -33,6 +33,15 @@ class Acceptance:
         self._last: type[Rows] | None = None
         self._always = False  # until it is known that every finite row of this kind is accepted
 
+    @property
+    def known(self) -> tuple[type[Rows] | None, bool, float | None]:
+        """What the last rows have shown: a value, which can be set again."""
+        return self._last, self._always, self._limit
+
+    @known.setter
+    def known(self, value: tuple[type[Rows] | None, bool, float | None]) -> None:
+        self._last, self._always, self._limit = value
+
     def by_members(self, rows: Rows) -> bool:
         """Return whether no member can refuse rows that are finite."""
         return self._members and (self._scaled or largest_entry(rows) <= LARGEST_ENTRY)

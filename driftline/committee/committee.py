@@ -123,10 +123,9 @@ class Committee(Shell):
         "_beliefs",
         "guard",
         "_alarms",
-        "_groups",
-        "_acceptance",
         "_cut_short",
     )
+    derived = ("_groups", "_acceptance")
 
     def __init__(
         self,
@@ -196,6 +195,19 @@ class Committee(Shell):
         if self._promise is not None:
             self.guard = self._guard_of(self.members)
             self.shares = Shares(len(self.members), self.guard.weighed)
+
+    @property
+    def _seats(self) -> tuple[int, ...]:
+        """The places of the members among those that there were before the first rows."""
+        if self.members is self._all:
+            return tuple(range(len(self._all)))
+        places = {id(member): place for place, member in enumerate(self._all)}
+        return tuple(places[id(member)] for member in self.members)
+
+    @_seats.setter
+    def _seats(self, places: tuple[int, ...]) -> None:
+        if places != self._seats:
+            self._seat([self._all[place] for place in places])
 
     def _guard_of(self, members: Sequence[Member]) -> Account:
         """Return the guard, or one for those members that are left in by the first rows."""
@@ -784,8 +796,8 @@ class Committee(Shell):
     def _check_copied(self) -> None:
         self._check_whole()
 
-    def _part(self) -> None:
-        super()._part()
+    def _unshare(self) -> None:
+        super()._unshare()
         self._groups, self._shielding = Groups(self.members), Shield()
         self._acceptance = copy(self._acceptance)
 
@@ -974,6 +986,16 @@ class Committee(Shell):
             member._copies_cheaply(rows.size) for member in self.members
         )
         return cheap or not self._acceptance.by_members(rows)
+
+    @property
+    def _met(self) -> Any:
+        return self._acceptance.known
+
+    @_met.setter
+    def _met(self, value: Any) -> None:
+        self._acceptance.forget()
+        if value is not None:
+            self._acceptance.known = value
 
     def _rollback(self, checkpoint: Checkpoint) -> None:
         super()._rollback(checkpoint)

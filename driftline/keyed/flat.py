@@ -1,7 +1,7 @@
 """Committees of linear members by key, each a row of numbers.
 
 All that a committee learns is in arrays: weights and vectors of members, the weights of the vote,
-beliefs, scaling, alarms. Those of the worker are views of one row, so that it takes the place of
+beliefs, the map, alarms. Those of the worker are views of one row, so that it takes the place of
 another committee by one copy, and what is laid out for its compiled rounds stays valid.
 """
 
@@ -19,6 +19,7 @@ from driftline.committee.state import CommitteeState
 from driftline.detectors.alarms import FOUND, HEAD, MOST, AlarmLog
 from driftline.engines import CompiledEngine
 from driftline.errors import DAMAGE, InputError
+from driftline.features import Standardiser
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
 from driftline.kernels.memory import CACHE_LINE
@@ -52,13 +53,18 @@ class Place(NamedTuple):
 
 
 def fits_flat(learner: Learner) -> bool:
-    """Say whether a learner is a committee of compiled OGD, without maps, that draws nothing."""
+    """Say whether a learner is a committee of compiled OGD that draws nothing.
+
+    Members have no map, or share one that scales rows.
+    """
     if not isinstance(learner, Committee) or learner.guard:
+        return False
+    (mapper, *others) = {id(member.mapper): member.mapper for member in learner.members}.values()
+    if others or not (mapper is None or isinstance(mapper, Standardiser)):
         return False
     return not learner.task.layout.ragged and all(
         isinstance(member, OGD)
         and isinstance(member.engine, CompiledEngine)
-        and member.mapper is None
         and member.decoder.deterministic
         for member in learner.members
     )
@@ -69,8 +75,8 @@ class Flat(Arrays):
 
     The log of alarms keeps its first numbers in the row; those that have an alarm have the rest
     elsewhere. With ``shares`` there is a committee over all rows; new ones begin with its weights
-    of all kinds and its scaling, but have played no round yet, and their sets of weights count
-    alike.
+    of all kinds and what its map has learned, but have played no round yet, and their sets of
+    weights count alike.
     """
 
     names = ("numbers", "tickets")
@@ -277,10 +283,10 @@ class Flat(Arrays):
 def _begin_rows(committee: Any, rows: Rows) -> None:
     """Give a committee what it would have after the first row, but nothing that was learned."""
     row: Rows = DenseRows(np.zeros((1, rows.features)))
-    if committee.scaling is not None:
-        if committee.scaling.features is None:
-            committee.scaling.begin(row)
-        row = committee.scaling.look_at(row)
+    if (mapper := committee.members[0].mapper) is not None:
+        if mapper.features is None:
+            mapper.begin(row)
+        row = mapper.look_at(row)
     for member in committee.members:
         member.engine.hold(row)
 
@@ -294,8 +300,8 @@ def _owners(committee: Any) -> list[Owner]:
     ]
     if committee._believes is not None:
         made.append(_attribute(lambda: committee._believes, "state", everything))
-    if committee.scaling is not None:
-        made.append(_attribute(lambda: committee.scaling, "state", everything))
+    if committee.members[0].mapper is not None:
+        made.append(_attribute(lambda: committee.members[0].mapper, "state", everything))
     for member in committee.members:
         made.append(_weights(member.engine))
         made.append(_attribute(partial(_itself, member.engine), "vector", [at.SCALE, at.NORM_SQ]))

@@ -21,7 +21,7 @@ import numpy as np
 
 from driftline.engines import Asked
 from driftline.errors import InputError
-from driftline.features import Map, Mapper
+from driftline.features import Map, Mapper, Standardise, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
@@ -31,7 +31,7 @@ from driftline.state.arena import grown_places
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
-from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
+from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction, Saved
 
 __all__ = ["Growth", "Member", "Round", "check_longer", "round_rows"]
 
@@ -110,6 +110,8 @@ class Member(Shell):
                 f"{features!r} maps plain rows only, not those of {task!r}: maps of rounds of "
                 "several rows are Standardise and InverseCounts"
             )
+        if isinstance(features, Standardise) and not task.layout.scalable:
+            raise InputError(f"rows of {task.layout!r} cannot be standardised")
         super().__init__(task, seed)
         #: The map of inputs, and what it has learned; None where there is none.
         self.map = features
@@ -205,6 +207,11 @@ class Member(Shell):
         """How many features inputs have, None before the first."""
         return self.width if self.mapper is None else self.mapper.features
 
+    @property
+    def standardiser(self) -> Standardiser | None:
+        """What standardises rows, with what it has learned; None if the map is another."""
+        return self.mapper if isinstance(self.mapper, Standardiser) else None
+
     # -- scores
 
     @abstractmethod
@@ -283,8 +290,25 @@ class Member(Shell):
         return state
 
     @abstractmethod
-    def _state(self, weights: bool = True) -> State:
-        """Return the state, with weights or memory if ``weights``."""
+    def _state(self, weights: bool = True, maps: dict[int, Saved] | None = None) -> State:
+        """Return the state, with weights or memory if ``weights``.
+
+        Members that share a map share its state in ``maps``, by the id of its mapper.
+        """
+
+    @abstractmethod
+    def _checkpoint(self, weights: bool, maps: dict[int, Saved] | None = None) -> Any:
+        """Return what :meth:`_rollback` needs; ``maps`` are those of :meth:`_state`."""
+
+    def _saved_map(self, maps: dict[int, Saved] | None) -> Saved | None:
+        """Return the state of the map; in ``maps``, by the id of its mapper, is what is known."""
+        if self.mapper is None:
+            return None
+        if maps is None:
+            return self.mapper.to_saved()
+        if id(self.mapper) not in maps:
+            maps[id(self.mapper)] = self.mapper.to_saved()
+        return maps[id(self.mapper)]
 
     # -- what follows
 
@@ -314,9 +338,10 @@ class Member(Shell):
             if self.mapper is not None:
                 mapper, places = self.mapper.grown(features)
                 state = state.replaced(map=mapper.to_saved())
-                zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
-            else:  # the constant of a scaling stays after all features
-                places = grown_places(width, width + features - known, kept=width - known)
+                if not self.steps:  # weights of new features are 0, whatever these are mapped to
+                    zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
+            else:
+                places = grown_places(width, width + features - known)
                 zero = np.zeros(len(places))
         made.restore(self._add(made, state, Growth(classes, places, zero)))
         return made

@@ -342,7 +342,9 @@ class OGD(Member):
     @property
     def apriori_bound(self) -> AprioriBound | None:
         """The bound that a theorem gives before the first round, None if none does."""
-        known = math.inf if self.map is None else self.map.longest
+        known = math.inf
+        if self.map is not None and not self._layout.ragged:  # a round is one row
+            known = self.map.longest
         longest = math.hypot(known, self.parts.intercept)
         return apriori_bound(self.parts, self.engine.first_distance, longest)
 
@@ -468,11 +470,11 @@ class OGD(Member):
         if self.mapper is not None or rows.features != self.engine.features:
             super()._check_features(rows)
 
-    def _state(self, weights: bool = True) -> State:
+    def _state(self, weights: bool = True, maps: dict[int, Saved] | None = None) -> State:
         state = self.engine.state(weights).replaced(
             key=self._draws.key, tickets=self._tickets, **self._waiting
         )
-        return state if self.mapper is None else state.replaced(map=self.mapper.to_saved())
+        return state if self.mapper is None else state.replaced(map=self._saved_map(maps))
 
     @property
     def _dtype(self) -> np.dtype:
@@ -493,13 +495,14 @@ class OGD(Member):
         """Say whether copying the weights costs no more than reading inputs of this size."""
         return self.engine.stored is None or self.engine.stored.size <= size
 
-    def _checkpoint(self, weights: bool) -> Checkpoint:
+    def _checkpoint(self, weights: bool, maps: dict[int, Saved] | None = None) -> Checkpoint:
         watch, tally = self._watch, self._tally
         if watch is not None:
             watch, tally = watch.copy(), replace(tally)
         copied = weights or self.engine.stored is None
         stored = self.engine.stored
-        return Checkpoint(self._state(weights), copied, stored, self._tickets, watch, tally)
+        state = self._state(weights, maps)
+        return Checkpoint(state, copied, stored, self._tickets, watch, tally)
 
     def _rollback(self, checkpoint: Checkpoint) -> None:
         state = checkpoint.state

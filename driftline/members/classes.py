@@ -107,14 +107,14 @@ class ClassMember(Member):
     def _resume(self, state: State) -> None:
         """Go on from what was learned, which is valid."""
 
-    def _state(self, weights: bool = True) -> State:
+    def _state(self, weights: bool = True, maps: dict[int, Saved] | None = None) -> State:
         return State(
             key=self._draws.key,
             tickets=self._tickets,
             **self._waiting,
             rounds=self.rounds,
             features=self._width,
-            map=None if self.mapper is None else self.mapper.to_saved(),
+            map=self._saved_map(maps),
             **self._learned(weights),
         )
 
@@ -157,8 +157,8 @@ class ClassMember(Member):
 
     # -- what a shell asks for
 
-    def _checkpoint(self, weights: bool) -> State:
-        return self._state()
+    def _checkpoint(self, weights: bool, maps: dict[int, Saved] | None = None) -> State:
+        return self._state(maps=maps)
 
     def _copies(self, rows: Rows) -> bool:
         return True

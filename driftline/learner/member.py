@@ -26,12 +26,12 @@ from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
-from driftline.state import State
+from driftline.state import Checkpoint, State
 from driftline.state.arena import grown_places
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
-from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
 __all__ = ["Growth", "Member", "Round", "check_longer", "round_rows"]
 
@@ -92,6 +92,8 @@ def check_longer(task: Task, known: int | None, features: int) -> None:
 
 class Member(Shell):
     """A learner that may sit in a committee."""
+
+    learned: ClassVar[tuple[str, ...]] = (*Shell.learned, "mapper")
 
     #: Whether rounds are gradient steps, which an audit repeats with the recorded step sizes. The
     #: rounds of other members are played again.
@@ -290,25 +292,8 @@ class Member(Shell):
         return state
 
     @abstractmethod
-    def _state(self, weights: bool = True, maps: dict[int, Saved] | None = None) -> State:
-        """Return the state, with weights or memory if ``weights``.
-
-        Members that share a map share its state in ``maps``, by the id of its mapper.
-        """
-
-    @abstractmethod
-    def _checkpoint(self, weights: bool, maps: dict[int, Saved] | None = None) -> Any:
-        """Return what :meth:`_rollback` needs; ``maps`` are those of :meth:`_state`."""
-
-    def _saved_map(self, maps: dict[int, Saved] | None) -> Saved | None:
-        """Return the state of the map; in ``maps``, by the id of its mapper, is what is known."""
-        if self.mapper is None:
-            return None
-        if maps is None:
-            return self.mapper.to_saved()
-        if id(self.mapper) not in maps:
-            maps[id(self.mapper)] = self.mapper.to_saved()
-        return maps[id(self.mapper)]
+    def _state(self, weights: bool = True) -> State:
+        """Return the state, with weights or memory if ``weights``."""
 
     # -- what follows
 
@@ -375,14 +360,6 @@ class Member(Shell):
             self._late_of(state)  # which refuses before anything moves
             self._adopt(checked)
             self.mapper = mapper
-
-    def copy(self) -> Self:
-        """Return a learner of the same parts and state, which goes on by itself."""
-        with self._turn.lock:
-            made = self._like()
-            made._adopt(self._state())
-            made.mapper = None if self.mapper is None else self.mapper.copy()
-            return made
 
     @property
     def state(self) -> State:
@@ -455,7 +432,7 @@ class Member(Shell):
             return play(row)
         row.labels = None if label is None else [label]  # which a map may refuse
         mapped, rounds, counted = self._mapped(row), self.rounds, mapper.counted
-        before = mapper.copy() if counted is None else None
+        before = Checkpoint(mapper) if counted is None else None
         try:
             played = play(mapped)
             mapper.remember(row)
@@ -463,7 +440,7 @@ class Member(Shell):
         except BaseException:
             if self.rounds != rounds:
                 if before is not None:
-                    mapper.become(before)
+                    before.restore()
                 if before is not None or mapper.counted == counted:
                     mapper.remember(row)
             raise

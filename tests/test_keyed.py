@@ -506,12 +506,12 @@ def check_going_on(fleet, y):
 
 
 def committee_begun(new, seed, shared):
-    """Return a new committee with the weights and the scaling of another one, and its votes."""
+    """Return a new committee with the weights and the map of another one, and its votes."""
     new._reseed(seed)
     if shared is None:
         return new
     known, state = shared.state, new.state
-    same = ("features", "transposed", "weights", "scale", "norm_sq")
+    same = ("features", "transposed", "weights", "scale", "norm_sq", "map")
     members = tuple(
         own.replaced(**{n: getattr(other, n) for n in same}, refresh=4096)
         for own, other in zip(state.members, known.members, strict=True)
@@ -519,7 +519,7 @@ def committee_begun(new, seed, shared):
     shares = state.shares.copy()
     votes = len(shares.grid) * shares.members
     shares.state[-votes:] = known.shares.state[-votes:]
-    learned = {"scaling": known.scaling, "beliefs": known.beliefs, "shares": shares}
+    learned = {"beliefs": known.beliefs, "shares": shares}
     new.restore(state.replaced(members=members, **learned))
     return new
 

@@ -226,11 +226,10 @@ def _members(
         given = list(comparator)
     if len(given) != count:
         raise InputError(f"there are {count} members, but {len(given)} comparators")
-    rest, members, shrunk = trace.rest(inputs), [], []
+    members, shrunk = [], []
     for j, (member, weights) in enumerate(zip(trace.members, given, strict=True)):
         try:
-            own = inputs if trace.reads_first(j) else rest
-            made, outside = _member(member, weights, own, labels, chance, progress)
+            made, outside = _member(member, weights, inputs, labels, chance, progress)
         except InputError as error:
             raise InputError(f"member {j}: {error}") from error
         members.append(made)

@@ -1,4 +1,4 @@
-"""The first value of every row, which some members read, and rows without it for all others."""
+"""The first value of every row, which is a prediction of a model from elsewhere."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.rows import Rows, refuse, rows_of
+from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.inputs.taking import TakenRows
-from driftline.typing import Inputs
 
-__all__ = ["first_values", "rest_of", "without_first"]
+__all__ = ["first_values"]
 
 
 def first_values(rows: Rows, start: int, stop: int) -> np.ndarray:
@@ -39,35 +38,3 @@ def first_values(rows: Rows, start: int, stop: int) -> np.ndarray:
     first = rows.columns[begin:end] == 0
     np.add.at(made, owners[first], values[first])
     return made
-
-
-def without_first(rows: Rows, start: int, stop: int) -> Rows:
-    """Return some rows without their first values, if all are finite: dense ones are a view."""
-    first_values(rows, start, stop)
-    made: DenseRows | SparseRows
-    if isinstance(rows, TakenRows):
-        made = TakenRows(rows._source[:, 1:], rows._index[start:stop])
-    elif isinstance(rows, DenseRows):
-        made = DenseRows(rows.array[start:stop, 1:])
-    else:
-        assert isinstance(rows, SparseRows)
-        begin, end = int(rows.starts[start]), int(rows.starts[stop])
-        kept = rows.columns[begin:end] != 0
-        counts = np.r_[0, np.cumsum(kept)].astype(rows.starts.dtype)
-        starts = counts[rows.starts[start : stop + 1] - begin]
-        values, columns = rows.values[begin:end][kept], rows.columns[begin:end][kept] - 1
-        made = SparseRows.made(values, columns, starts, rows.features - 1, rows.kind)
-    made.before = rows.before + start
-    made.labels = None if rows.labels is None else rows.labels[start:stop]
-    made.asked = None if rows.asked is None else rows.asked[start:stop]
-    return made
-
-
-def rest_of(inputs: Inputs) -> Inputs:
-    """Return inputs without their first values, as an array or a matrix."""
-    rows = rows_of(inputs)
-    made = without_first(rows, 0, rows.rounds)
-    if isinstance(made, DenseRows):
-        return made.array
-    assert isinstance(made, SparseRows)
-    return made.matrix

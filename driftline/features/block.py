@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -129,10 +130,7 @@ class Block(CompiledMap):
 
     def others(self, features: int) -> np.ndarray:
         """Return the columns that are left as they are, in their order."""
-        last = features if self.stop is None else min(self.stop, features)
-        columns = np.arange(self.start, last)
-        out = [] if self.form == "codes" else [column for column, _ in self.categories]
-        return columns[~np.isin(columns, out)]
+        return _others(self, features)
 
     @property
     def one_hot(self) -> Categories:
@@ -236,6 +234,17 @@ class BlockMapper(CompiledMapper):
         counts = np.r_[0, np.cumsum(kept)].astype(starts.dtype)
         own = values[kept], columns[kept] - columns.dtype.type(self.part.start), counts[starts]
         return SparseRows.made(*own, width, rows.kind)
+
+
+@lru_cache(maxsize=1024)
+def _others(part: Block, features: int) -> np.ndarray:
+    """Return the columns that a block leaves as they are, in an array that nobody writes to."""
+    last = features if part.stop is None else min(part.stop, features)
+    columns = np.arange(part.start, last)
+    out = [] if part.form == "codes" else [column for column, _ in part.categories]
+    made: np.ndarray = columns[~np.isin(columns, out)]
+    made.setflags(write=False)
+    return made
 
 
 def check_categories(given: Any) -> tuple[tuple[int, int], ...]:

@@ -23,13 +23,16 @@ from driftline.inputs import Rows
 from driftline.keyed.store import Store
 from driftline.learner import OGD, Learner
 from driftline.learner.outstanding import Outstanding
-from driftline.state.stateful import PLAIN, Leaves
+from driftline.state.stateful import Leaves
 from driftline.typing import Json, Saved
 
 __all__ = ["Images", "fits_shared"]
 
 #: How many learners are live, and how many words of 8 bytes a page has.
 LIVE, PAGE = 32, 8
+
+#: The types of values that are plain data.
+PLAIN = (type(None), bool, int, float, str, tuple)
 
 #: The version of the fields in a file.
 VERSION = 1

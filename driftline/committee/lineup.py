@@ -238,7 +238,7 @@ def auto(
         budget = BUDGET
     given = (task, effort, combine, scaling, np.dtype(dtype), budget, codes)
     try:
-        known = Choice(*given, repr(task))
+        known = Choice(*given, repr((task, budget)))
         hash(known)
     except TypeError:  # a task of somebody's own
         known = None
@@ -251,7 +251,7 @@ def auto(
 
 
 class Choice(NamedTuple):
-    """What a line-up depends on: equal tasks may differ in their words."""
+    """What a line-up depends on: equal tasks may differ in words, and a budget of 1 from True."""
 
     task: Task
     effort: str

@@ -8,9 +8,10 @@ members hold on every interval.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,13 @@ class CommitteeRounds(NamedTuple):
     member_risk: np.ndarray
     sample_weight: np.ndarray | None = None
     book: np.ndarray | None = None
+
+    @classmethod
+    def join(cls, parts: Sequence[CommitteeRounds]) -> CommitteeRounds:
+        """Return rounds that follow each other as one."""
+        columns = zip(*parts, strict=True)
+        made: Any = (None if own[0] is None else np.concatenate(own) for own in columns)
+        return cls(*made)
 
 
 class Guarded(NamedTuple):

@@ -857,6 +857,8 @@ class Committee(Shell):
             return self.scaling.features + self._aside
         first = self.members[0]
         known = first.features
+        if known is not None and self.scaling is not None and first.map is None:
+            known -= int(self.scaling.constant and not first.reads_first)  # it is to be scaled
         return known if known is None or first.reads_first else known + self._aside
 
     def config(self) -> Json:

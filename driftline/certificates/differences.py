@@ -120,7 +120,8 @@ class Differences:
         try:
             target[other] = task.losses(own[~same], take_labels(piece.labels, other))
         except InputError as error:
-            self._note(f"predictions have no target loss ({error})", piece.rounds[other])
+            if self.learner.feedback == "full":  # else it predicts what is no label
+                raise InputError(f"the trace has invalid predictions: {error}") from error
         if (weight := batch.columns.get("sample_weight")) is not None:
             target[other] *= weight[other]
         self._note(f"predictions are {self._predicted}", piece.rounds[other])

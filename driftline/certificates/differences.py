@@ -13,7 +13,7 @@ from driftline.committee.trace import GUARDED
 from driftline.errors import InputError
 from driftline.inputs.taking import take_labels
 from driftline.tasks import Task
-from driftline.trace import Batch, Trace, at_most_rounding
+from driftline.trace import ASKED, CAME, TOLD, Batch, Trace, at_most_rounding
 from driftline.typing import CheckedLabels
 
 __all__ = ["Differences"]
@@ -22,11 +22,11 @@ __all__ = ["Differences"]
 #: of weights; and in a target loss, which no weights are in.
 ROUNDING, EXACT = {"float64": 1e-6, "float32": 1e-3}, 1e-9
 
-#: Columns of rounds when these are asked for, of any round and of one whose label has come; and of
-#: rounds whose label comes.
-ASKED = ("weights", "chance", "account", "reserve", "acted", "averaged")
-CAME = ("risk", "target_loss", "member_risk")
-TOLD = ("loss", "eta", "grad_sq", "slack", "book")
+#: The columns of numbers that are computed anew, but for what a guard's book allows.
+COMPARED = (
+    "loss", "risk", "target_loss", "eta", "grad_sq", "chance", "slack",
+    "weights", "member_risk", "account", "reserve", "acted", "averaged",
+)  # fmt: skip
 
 #: Columns by names that say whose they are.
 WORDS = {"weights": "weight of a member", "member_risk": "risk of a member"}
@@ -63,15 +63,14 @@ class Differences:
         rounds, came = piece.rounds, self.trace.arrived[piece.rounds]
         asks, tells = piece.asks, piece.tells
         target = self._targets(piece, batch)
-        later, never = asks[came[asks]], asks[~came[asks]]
-        for name in ASKED:
-            self._compare(name, batch.columns.get(name), rounds, asks)
-        for name in CAME:
-            made = target if name == "target_loss" else batch.columns.get(name)
-            self._compare(name, made, rounds, later)
-        for name in TOLD:
-            self._compare(name, batch.columns.get(name), rounds, tells)
-        self._compare("book", batch.columns.get("book"), rounds, never)
+        places = {ASKED: asks, CAME: asks[came[asks]], TOLD: tells}
+        computed = batch.columns | {"target_loss": target}
+        for name in COMPARED:
+            if name in self.trace.kinds:
+                where = places[self.trace.kinds[name].when]
+                self._compare(name, computed.get(name), rounds, where)
+        for where in (tells, asks[~came[asks]]):  # of rounds without a label, what it is so far
+            self._compare("book", batch.columns.get("book"), rounds, where)
         if self.trace.arrival is not None and isinstance(self.trace, Trace):
             self._compare("arrival_risk", batch["risk"], rounds, tells)
         if self._steps and len(tells):
@@ -120,7 +119,7 @@ class Differences:
         try:
             target[other] = task.losses(own[~same], take_labels(piece.labels, other))
         except InputError as error:
-            if self.learner.feedback == "full":  # else it predicts what is no label
+            if self.learner.feedback == "full":  # elsewhere a difference is enough
                 raise InputError(f"the trace has invalid predictions: {error}") from error
         if (weight := batch.columns.get("sample_weight")) is not None:
             target[other] *= weight[other]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -93,6 +93,9 @@ class CommitteeTrace:
     reserve: np.ndarray | None = None
     acted: np.ndarray | None = None
     averaged: np.ndarray | None = None
+
+    #: What is known of the columns.
+    kinds: ClassVar[Mapping[str, Column]] = KINDS
 
     def __len__(self) -> int:
         """Return the number of rounds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from driftline.typing import Json, Saved
 
 __all__ = [
     "BATCHES",
-    "KINDS",
     "Trace",
     "at_most_rounding",
     "batch_name",
@@ -109,6 +108,9 @@ class Trace:
     probabilities: np.ndarray | None = None
     config: Json = field(default_factory=dict)
     digest: str = ""
+
+    #: What is known of the columns.
+    kinds: ClassVar[Mapping[str, Column]] = KINDS
 
     def __len__(self) -> int:
         """Return the number of rounds."""

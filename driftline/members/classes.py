@@ -28,6 +28,8 @@ EVEN = 1e-3
 class ClassMember(Member):
     """Base of members without gradient steps: the class of highest score is predicted."""
 
+    learned: ClassVar[tuple[str, ...]] = (*Member.learned, "_width", "_rounds")
+
     #: The kinds of tasks that it is for.
     kinds: ClassVar[tuple[str, ...]] = ("classes", "sign")
 
@@ -123,16 +125,14 @@ class ClassMember(Member):
         self._resume(state)
         self._width, self._rounds = state.features, state.rounds
 
-    def _rollback(self, checkpoint: State) -> None:
-        self._adopt(checkpoint)
-        if self.mapper is not None and checkpoint.map is not None:
-            self.mapper.restore(*checkpoint.map)
-
     def _copies_cheaply(self, size: int) -> bool:
         return True
 
-    def _filled(self, origin: State, keep: bool) -> State | None:
-        return origin if keep else None
+    def _origin(self, keep: bool) -> State | None:
+        return self._state() if keep else None
+
+    def _filled(self, origin: State | None, keep: bool) -> State | None:
+        return origin
 
     # -- files
 
@@ -157,14 +157,8 @@ class ClassMember(Member):
 
     # -- what a shell asks for
 
-    def _checkpoint(self, weights: bool) -> State:
-        return self._state()
-
     def _copies(self, rows: Rows) -> bool:
         return True
-
-    def _origin(self, checkpoint: State) -> State:
-        return checkpoint.replaced(key=self._draws.key)
 
     def _room(self, labels: CheckedLabels) -> Batch:
         table = np.empty((len(at.TRACE_COLUMNS), len(labels)))

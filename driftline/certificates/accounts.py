@@ -103,6 +103,17 @@ class Account:
             self.parts.append(seen)
         return seen
 
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What differs from the trace."""
+        return (*self.differences.words, *self.stream.differs(self.trace.digest))
+
+    @property
+    def delayed(self) -> Delayed | None:
+        """What late labels have cost; None where all came at once."""
+        order = self.stream.order
+        return Delayed(self.cost, len(order.came) - len(order.order)) if order.late else None
+
     def certificate(self) -> Certificate:
         """Return the certificate, once all events were added."""
         learner, trace, order = self.learner, self.trace, self.stream.order
@@ -118,8 +129,8 @@ class Account:
             len(order.order),
             self.tally,
             made,
-            (*self.differences.words, *self.stream.differs(trace.digest)),
+            self.findings,
             self.chance,
             Watched.join(self.parts) if self.keep else None,
-            delayed=Delayed(self.cost, len(trace) - len(order.order)) if order.late else None,
+            delayed=self.delayed,
         )

@@ -148,13 +148,9 @@ def _certify(
         words = f"rounds that are learned from {learner.feedback} count once each"
         raise InputError(f"{words}: give no sample weights")
     stream = Stream(trace, learner.task, inputs, labels)
-    account: Any
-    if isinstance(trace, CommitteeTrace):
-        account = CommitteeAccount(learner, trace, comparator, stream, chance, keep)
-    elif learner.feedback != "full":
-        account = BanditAccount(learner, trace, comparator, stream)
-    else:
-        account = Account(learner, trace, comparator, stream, chance, keep)
+    kind: Any = Account if learner.feedback == "full" else BanditAccount
+    kind = CommitteeAccount if isinstance(trace, CommitteeTrace) else kind
+    account = kind(learner, trace, comparator, stream, chance, keep)
     for piece in replay(learner, stream):
         account.add(piece)
         if progress is not None:

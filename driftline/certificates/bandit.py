@@ -33,9 +33,8 @@ from typing import Any
 import numpy as np
 
 from driftline.bandit import Policy
-from driftline.certificates.accounts import Asked
+from driftline.certificates.accounts import Account
 from driftline.certificates.certificate import Delayed
-from driftline.certificates.differences import Differences
 from driftline.certificates.inside import Inside
 from driftline.certificates.replay import Piece, Stream
 from driftline.comparators import Fixed, check_comparator
@@ -44,7 +43,8 @@ from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.inputs.taking import take_labels
 from driftline.members.base import dense
-from driftline.trace import Trace
+from driftline.regret import Watched
+from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels
 
 __all__ = ["BanditAccount", "BanditCertificate"]
@@ -140,58 +140,56 @@ class BanditCertificate:
         return "\n".join(lines)
 
 
-class BanditAccount:
-    """Sums over the replayed rounds of a learner that does not see labels, for every policy."""
+class BanditAccount(Account):
+    """The account of a learner that does not see labels, with sums for every policy."""
 
-    def __init__(self, learner: Any, trace: Trace, comparator: Comparator | None, stream: Stream):
+    def __init__(
+        self,
+        learner: Any,
+        trace: Trace,
+        comparator: Comparator | None,
+        stream: Stream,
+        chance: float,
+        keep: bool,
+    ):
+        super().__init__(learner, trace, None, stream, chance, keep=False)
         if comparator is not None:
             check_comparator(comparator)
             comparator = stream.order.told(comparator)
-        self.learner, self.trace, self.stream = learner, trace, stream
-        self.differences = Differences(learner, trace, stream.labels)
-        self.expected = self.sampled = self.cost = 0.0
         self.carriers = [learner.policies[i] for i in learner.carriers]
         self.against = [_Against(learner, policy, comparator) for policy in self.carriers]
         self.slack, self.noise = np.zeros(len(self.carriers)), np.zeros(len(self.carriers))
-        self.asked, self.told = Asked(stream.order), 0
         #: Maps rows once more, for comparators.
         self.mapper = None if learner.mapper is None else learner.mapper.copy()
 
-    def add(self, piece: Piece) -> None:
-        """Add some events."""
-        batch, tells = piece.batch, piece.tells
-        target = self.differences.compare(piece, batch)
-        risk = self.asked.told(piece, "risk", batch["risk"])
-        self.expected += float(risk.sum())
-        self.sampled += float(self.asked.told(piece, "target", target).sum())
-        self.cost += float((risk - batch["risk"][tells]).sum())
-        start, count = piece.start, len(piece.rounds)
-        rows = piece.rows
+    def add(self, piece: Piece, member: Batch | None = None) -> Watched:
+        """Add some events; return the rounds whose labels came in them."""
+        before, seen, tells = self.tally.rounds, super().add(piece), piece.tells
+        rows, start, count = piece.rows, piece.start, len(piece.rounds)
         if self.carriers and self.mapper is not None:
             rows, start = self.mapper.piece(rows, start, start + count), 0
-        before, self.told = self.told, self.told + len(tells)
         if not self.carriers or not len(tells):
-            return
+            return seen
         (vectors,) = dense(rows).arrays(start, start + count)
-        self.slack += batch["slack"][tells].sum(axis=0)
-        self.noise += batch["noise"][tells].sum(axis=0)
-        known = take_labels(piece.labels, tells)
+        self.slack += piece.batch["slack"][tells].sum(axis=0)
+        self.noise += piece.batch["noise"][tells].sum(axis=0)
+        known, missed = take_labels(piece.labels, tells), 1.0 - piece.batch["inverse"][tells]
         for place, against in enumerate(self.against):
-            theirs = against.losses(vectors[tells], known, before, self.told)
-            self.noise[place] -= ((1.0 - batch["inverse"][tells]) * theirs).mean(axis=1).sum()
+            theirs = against.losses(vectors[tells], known, before, self.tally.rounds)
+            self.noise[place] -= (missed * theirs).mean(axis=1).sum()
+        return seen
 
-    def certificate(self) -> BanditCertificate:
+    def certificate(self) -> Any:
         """Return the certificate, by the policy with the smallest bound."""
-        learner, order = self.learner, self.stream.order
-        rounds, left = len(order.order), len(order.came) - len(order.order)
+        learner, tally = self.learner, self.tally
         made = BanditCertificate(
-            rounds,
-            self.expected,
-            self.sampled,
-            learner.guess_loss(self.stream.told) * rounds,
-            findings=(*self.differences.words, *self.stream.differs(self.trace.digest)),
+            tally.rounds,
+            tally.risk,
+            tally.sampled,
+            learner.guess_loss(self.stream.told) * tally.rounds,
+            findings=self.findings,
             no_bound=learner.no_bound,
-            delayed=Delayed(self.cost, left) if order.late else None,
+            delayed=self.delayed,
         )
         last = np.array([learner.rounds - 1])
         options = []

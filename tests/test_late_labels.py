@@ -909,6 +909,24 @@ def test_labels_at_once_have_the_certificate_of_a_run(name):
         assert own == pytest.approx(bound) if isinstance(bound, float) else own == bound
 
 
+@pytest.mark.parametrize("name", ["drawing", "restarts", "mapped"])
+def test_an_account_counts_rounds_when_their_labels_come(name):
+    one, two = LEARNERS[name](), LEARNERS[name]()
+    trace = one.run(X, Y, delay=7)
+    comparator = of(one, np.random.default_rng(0))
+    made = dl.certify(trace, comparator, X, Y)
+    two.watch(comparator)
+    for part in (slice(0, 30), slice(30, 80)):
+        two.run(X[part], Y[part], delay=7)
+    kept = dl.certify(two)
+    assert kept.rounds == made.rounds == 73 and kept.valid
+    assert kept.expected == pytest.approx(np.nansum(trace.arrival_risk))
+    for own in ("comparator_loss", "path_length"):
+        assert getattr(kept, own) == pytest.approx(getattr(made, own))
+    assert kept.tally.telescope == pytest.approx(made.tally.telescope)
+    assert (one.weights == two.weights).all()
+
+
 @pytest.mark.parametrize("name", ["drawing", "certain", "bayes", "vote"])
 def test_forged_arrivals_are_refused(name):
     learner = LEARNERS[name]()

@@ -105,7 +105,7 @@ class CommitteeAccount:
             variance=self.variance,
             largest_loss=self.learner.task.largest_loss,
             members=tuple(members),
-            scaled=first.state.scaling is not None,
+            mapped=any("features" in member.config for member in trace.members),
             shrunk=tuple(account.shrunk for account in self.members),
             findings=(*findings, *self.stream.differs(first.digest), *self.differences.words),
             chance=self.chance,

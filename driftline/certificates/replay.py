@@ -248,8 +248,7 @@ def _committee(trace: CommitteeTrace) -> Committee:
     if any(member.task != members[0].task for member in members):
         raise InputError("the members of a committee must have the same task")
     state = first.state.replaced(late=None)
-    scaling = None if state.scaling is None else state.scaling.copy()
     promise: Any = {} if state.guard is None else promised(state.guard)
-    made = Committee(members, first.combine, scaling=scaling, **promise, _played=True)
+    made = Committee(members, first.combine, **promise, _played=True)
     made.restore(state.replaced(members=tuple(member.state for member in members)))
     return made

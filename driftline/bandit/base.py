@@ -71,10 +71,6 @@ class Hidden(CountingMember):
         assert made is not None  # None only without labels
         return made
 
-    def _audit_room(self, labels: CheckedLabels) -> Batch:
-        """Return columns for rounds that are played again, with what a bound needs of chance."""
-        return self._room(labels)
-
     @property
     def nats(self) -> None:
         """Losses are no logarithms of chances."""

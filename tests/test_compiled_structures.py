@@ -302,7 +302,7 @@ def test_a_solver_far_from_its_answer_is_named_once():
 
 def test_losses_of_predictions_that_do_not_exist_are_refused():
     with pytest.raises(dl.InputError, match="prediction 3"):
-        COSTS["doubt"].losses(np.array([[0], [3]]), np.array([[0], [1]]))
+        COSTS["doubt"].many.losses(np.array([[0], [3]]), np.array([[0], [1]]))
 
 
 @pytest.mark.parametrize("task", SCORES.values(), ids=repr)
@@ -327,27 +327,30 @@ def test_learners_of_structures_keep_the_page(name):
 def test_votes_and_best_labels_of_many_rounds_are_those_of_each(name):
     task, rng = TASKS[name], np.random.default_rng(0)
     scores = rng.normal(size=(30, task.dim)).round(1)  # some are tied
-    rows = task.top_rows(scores)
+    rows = task.many.top(scores)
     for theta, row in zip(scores, rows, strict=True):
-        assert np.array_equal(task.prediction(row), task.top_prediction(theta))
-    members = [task.top_rows(rng.normal(size=(30, task.dim))) for _ in range(5)]
+        assert np.array_equal(task.prediction_space.value(row), task.top_prediction(theta))
+    members = [task.many.top(rng.normal(size=(30, task.dim))) for _ in range(5)]
     weights = rng.dirichlet(np.ones(5), 30)
-    voted = task.average_rows(members, weights)
+    voted = task.many.average(members, weights)
     for t in range(30):
-        alone = task.average([task.prediction(rows[t]) for rows in members], weights[t])
-        assert np.array_equal(task.prediction(voted[t]), alone)
+        alone = task.average([task.prediction_space.value(rows[t]) for rows in members], weights[t])
+        assert np.array_equal(task.prediction_space.value(voted[t]), alone)
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name not in ("classes", "sign")])
 def test_target_losses_of_many_rounds_are_those_of_each(name):
     task, rng = TASKS[name], np.random.default_rng(0)
-    rows, labels = (task.top_rows(rng.normal(size=(30, task.dim))) for _ in range(2))
-    made = task.losses(rows, labels)
+    rows, labels = (task.many.top(rng.normal(size=(30, task.dim))) for _ in range(2))
+    made = task.many.losses(rows, labels)
     pairs = zip(rows, labels, strict=True)
-    alone = [task.loss(task.prediction(row), task.prediction(label)) for row, label in pairs]
+    alone = [
+        task.loss(task.prediction_space.value(row), task.prediction_space.value(label))
+        for row, label in pairs
+    ]
     assert np.allclose(made, alone, atol=1e-14)
     with pytest.raises(dl.InputError):
-        task.losses(rows + 99, labels)
+        task.many.losses(rows + 99, labels)
 
 
 # -- documents
@@ -431,15 +434,16 @@ def test_votes_and_losses_of_orders_are_those_of_each(name):
             rows[t, :n] = rng.permutation(n)
         members.append(rows)
     weights = rng.dirichlet(np.ones(4), 20)
-    voted, paid = task.average_rows(members, weights), task.losses(members[0], labels)
+    voted, paid = task.many.average(members, weights), task.many.losses(members[0], labels)
     for t, n in enumerate(sizes):
         alone = task.average([rows[t, :n] for rows in members], weights[t])
         assert np.array_equal(voted[t, :n], alone) and (voted[t, n:] == -1).all()
         assert np.isclose(
-            paid[t], 0.0 if task.idle(labels[t]) else task.loss(members[0][t, :n], labels[t])
+            paid[t],
+            0.0 if task.geometry.idle(labels[t]) else task.loss(members[0][t, :n], labels[t]),
         )
     with pytest.raises(dl.InputError, match="order of 0, 1"):
-        task.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)
+        task.many.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)
 
 
 def test_matchings_refuse_scores_that_overflow_by_their_scale():

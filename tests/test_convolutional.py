@@ -202,7 +202,7 @@ def test_the_move_is_best_and_the_identity_holds(name, seed):
     decoder, omega = dl.decoders.Convolutional(loss), loss.regularizer
     nu = decoder.mean_loss_encoding(theta)
     moved, near = theta + nu, tolerance(loss, theta)
-    hull = po.Space(theta.size) if loss.whole_space else loss.task.hull_of(theta)
+    hull = po.Space(theta.size) if loss.whole_space else loss.task.geometry.hull_of(theta)
 
     value, grad = loss.value_and_grad(theta, labels[0])
     mu = grad + rho[0]
@@ -291,7 +291,7 @@ def test_excess_risk_transfers(name, seed):
     theta = draw_scores(rho, seed)
     chances = np.random.default_rng(seed).dirichlet(np.full(len(labels), 0.5))
     omega, mean = loss.regularizer, chances @ rho
-    hull = po.Space(theta.size) if loss.whole_space else loss.task.hull_of(theta)
+    hull = po.Space(theta.size) if loss.whole_space else loss.task.geometry.hull_of(theta)
     expected = np.array([naive(p, y) for y in labels for p in predictions])
     best = (chances @ expected.reshape(len(labels), len(predictions))).min()
     risk = chances @ [dl.decoders.Convolutional(loss).risk(theta, y) for y in labels]
@@ -522,7 +522,7 @@ def test_many_documents():
 def test_guessing_costs_the_mean_over_all_predictions(name):
     task, labels, predictions, naive = TASKS[name]
     for y in labels:
-        assert task.guess_of(y) == pytest.approx(np.mean([naive(p, y) for p in predictions]))
+        assert task.guess.of(y) == pytest.approx(np.mean([naive(p, y) for p in predictions]))
 
 
 @pytest.mark.parametrize("name", ["ndcg", "ndcg cut", "precision"])
@@ -541,10 +541,10 @@ def test_argmax_sorts_by_score(name):
 @pytest.mark.parametrize(
     "make_it, words",
     [
-        (lambda: T.NDCG(2).check_label([0, 3]), "grades must lie in 0..2, but one is 3"),
-        (lambda: T.NDCG(2, lowest=1).check_label([0, 1]), "in 1..2, but one is 0"),
-        (lambda: T.NDCG(2).check_labels([[0, 1], [0.5]]), "query 1: grades must be whole"),
-        (lambda: T.NDCG(2).check_label([]), "has shape"),
+        (lambda: T.NDCG(2).label_space.check([0, 3]), "grades must lie in 0..2, but one is 3"),
+        (lambda: T.NDCG(2, lowest=1).label_space.check([0, 1]), "in 1..2, but one is 0"),
+        (lambda: T.NDCG(2).label_space.check_all([[0, 1], [0.5]]), "query 1: grades must be whole"),
+        (lambda: T.NDCG(2).label_space.check([]), "has shape"),
         (lambda: T.NDCG(0), "above 0"),
         (lambda: T.NDCG(2, lowest=2), "0 or 1"),
         (lambda: T.NDCG(2, discount="sqrt"), "'log2', 'reciprocal'"),
@@ -559,9 +559,9 @@ def test_argmax_sorts_by_score(name):
         (lambda: T.PrecisionAtK(3, items=2), "cannot be chosen"),
         (lambda: T.PrecisionAtK(2).loss([0, 0], [1, 0, 1]), "2 items"),
         (lambda: T.PrecisionAtK(2).loss([0, 5], [1, 0, 1]), "0..2"),
-        (lambda: T.PrecisionAtK(2).check_label([0, 2]), "relevances must lie in 0..1"),
+        (lambda: T.PrecisionAtK(2).label_space.check([0, 2]), "relevances must lie in 0..1"),
         (lambda: T.FScore(0), "1 tag or more"),
-        (lambda: T.FScore(2).check_label([1, 2]), "zeros and ones"),
+        (lambda: T.FScore(2).label_space.check([1, 2]), "zeros and ones"),
         (lambda: CFY(T.NDCG(2), E()), "is not known on"),
         (lambda: CFY(T.Multiclass(2), E(), True), "only a quadratic"),
         (lambda: CFY(T.Multiclass(2), Q(), tolerance=0.0), "tolerance"),

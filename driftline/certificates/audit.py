@@ -203,7 +203,7 @@ def _certify(
             parts_seen.append(seen)
         if progress is not None:
             progress(stop - start)
-    guess = task.mean_guess(labels, trace.sample_weight)
+    guess = task.guess.mean(labels, trace.sample_weight)
     assert guess is not None  # None only without labels
     made = replace(premises_of(engine, replay.floor, trace.first_weights), guess_loss=guess)
     return Certificate(

@@ -35,7 +35,7 @@ from driftline.engines import Block
 from driftline.errors import InputError
 from driftline.inputs import Rows, fingerprint
 from driftline.inputs.taking import take, take_labels
-from driftline.kernels import program as at
+from driftline.kernels import REPLAYED_COLUMNS
 from driftline.regret import Tally, Watched, mark_idle
 from driftline.trace import Trace
 from driftline.typing import CheckedLabels, Inputs, Labels
@@ -114,7 +114,7 @@ def certify_late(
     if trace.digest and trace.digest != fingerprint(rows, labels):
         findings.append("the stream is not the one of the trace: its fingerprint differs")
     weights = None if told.sample_weight is None else told.sample_weight
-    guess = task.mean_guess(given[1], weights)
+    guess = task.guess.mean(given[1], weights)
     assert guess is not None and trace.arrival_risk is not None
     late = bool((events.asked[:-1] & events.asked[1:]).any()) or len(order) < len(trace)
     made = replace(premises_of(learner.engine, replay.floor, trace.first_weights), guess_loss=guess)
@@ -170,7 +170,7 @@ def _asked(
     count = len(events.rounds)
     codes = take_labels(labels, events.rounds)
     rows.asked, rows.labels = events.asked, codes
-    columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
+    columns = np.zeros((len(REPLAYED_COLUMNS), count))
     uniforms = np.full((count, 1), 0.5)
     uniforms[events.asked] = uniforms_of(origin.key, origin.tickets, len(trace))
     whole = Block(
@@ -180,7 +180,7 @@ def _asked(
         codes,
         uniforms,
         columns,
-        learner.task.prediction_rows(count, recorded.shape[1]),
+        learner.task.prediction_space.rows(count, recorded.shape[1]),
         restarted=_restarts(trace, events, alarm),
         sample_weight=_of_events(trace.sample_weight, events),
         asked=events.asked,

@@ -19,7 +19,7 @@ from driftline.comparators.checking import Comparator
 from driftline.engines import Block
 from driftline.errors import InputError
 from driftline.inputs import Rows
-from driftline.kernels import program as at
+from driftline.kernels import REPLAYED_COLUMNS
 from driftline.learner import OGD
 from driftline.regret import Watch, Watched
 from driftline.trace import Trace, at_most_rounding
@@ -65,7 +65,7 @@ class Replay:
             rows, first = self.learner.mapper.piece(rows, start, stop), 0
             self.learner.check_mapped(rows)
         self.learner.engine.hold(rows)
-        columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
+        columns = np.zeros((len(REPLAYED_COLUMNS), count))
         block = Block(
             rows,
             first,
@@ -73,7 +73,7 @@ class Replay:
             self.labels[start:stop],
             self.uniforms[start:stop],
             columns,
-            self.learner.task.prediction_rows(count, self.predictions.shape[1]),
+            self.learner.task.prediction_space.rows(count, self.predictions.shape[1]),
             restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
             sample_weight=None if (own := trace.sample_weight) is None else own[start:stop],
         )
@@ -100,7 +100,7 @@ class Replay:
         labels = [block.labels[int(t)] for t in other]
         try:
             if len(other):
-                target[other] = task.losses(recorded[other], labels)
+                target[other] = task.many.losses(recorded[other], labels)
                 if block.sample_weight is not None:
                     target[other] *= block.sample_weight[other]
         except InputError as error:

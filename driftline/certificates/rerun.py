@@ -166,7 +166,7 @@ def _again(
     try:
         if len(other):
             theirs = [part[t] for t in other.tolist()]
-            target[other] = learner.task.losses(made[other], theirs)
+            target[other] = learner.task.many.losses(made[other], theirs)
             if weights is not None:
                 target[other] *= weights[other]
     except InputError as error:
@@ -203,9 +203,15 @@ def _watched(room: Batch, target: np.ndarray) -> Watched:
 
 def _premises(learner: Member, labels: Labels, sample_weight: np.ndarray | None) -> Premises:
     task = learner.task
-    guess = task.mean_guess(labels, sample_weight)
+    guess = task.guess.mean(labels, sample_weight)
     assert guess is not None  # None only without labels
     reason = f"{type(learner).__name__} has no theorem: {learner.no_theorem}"
     return Premises(
-        math.inf, 0.0, guess, task.largest_loss, task.guess, no_theorem=reason, no_bound=reason
+        math.inf,
+        0.0,
+        guess,
+        task.largest_loss,
+        task.guess.words,
+        no_theorem=reason,
+        no_bound=reason,
     )

@@ -159,7 +159,7 @@ class Loss(Part):
         if kernels.values is None:
             raise InputError(f"{type(self).__name__} cannot list its values for all labels")
         theta = check_scores(theta, self.task)
-        values, squares = np.empty((2, len(self.task.all_labels)))
+        values, squares = np.empty((2, len(self.task.label_space.all)))
         params = self._params(theta.size)
         kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
@@ -202,8 +202,8 @@ class Loss(Part):
 def check_scores(theta: npt.ArrayLike, task: Task) -> np.ndarray:
     """Return scores as a float64 vector, or raise an InputError."""
     scores = np.ascontiguousarray(theta, dtype=np.float64)
-    if scores.ndim != 1 or scores.size != task.score_size(scores):
-        expected = task.score_size(scores)
+    if scores.ndim != 1 or scores.size != task.geometry.score_size(scores):
+        expected = task.geometry.score_size(scores)
         raise InputError(f"expected {expected} scores, but got an array of shape {scores.shape}")
     if not np.isfinite(scores).all():
         raise InputError("scores must be finite, but one is not")

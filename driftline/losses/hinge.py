@@ -73,7 +73,7 @@ class Hinge(Loss):
 
     def __post_init__(self) -> None:
         """Refuse thresholds outside 0..1 and tasks of another kind."""
-        if self.task.kind not in self._kernels:
+        if not self.task.geometry.classes:
             raise InputError(f"Hinge takes a Multiclass or Binary task, not {self.task!r}")
         if not 0.0 <= self.kappa <= 1.0:
             raise InputError(f"kappa must lie in 0..1, but is {self.kappa}")
@@ -106,7 +106,7 @@ class Hinge(Loss):
         """1 / (1 - kappa), half of it with one score; infinite for kappa = 1."""
         if self.kappa == 1.0:
             return math.inf
-        return (0.5 if self.task.kind == "sign" else 1.0) / (1.0 - self.kappa)
+        return (0.5 if self.task.label_space.signs else 1.0) / (1.0 - self.kappa)
 
     @property
     def caveat(self) -> str:

@@ -140,7 +140,7 @@ class SmoothHinge(Loss):
 
     def __post_init__(self) -> None:
         """Refuse tasks of another kind."""
-        if self.task.kind not in self._kernels:
+        if not self.task.geometry.classes:
             raise InputError(f"SmoothHinge takes a Multiclass or Binary task, not {self.task!r}")
 
     @property
@@ -160,14 +160,14 @@ class SmoothHinge(Loss):
     @property
     def self_bound(self) -> float:
         """4, or 2 with one score."""
-        return 2.0 if self.task.kind == "sign" else 4.0
+        return 2.0 if self.task.label_space.signs else 4.0
 
     @property
     def uniform_mix_ratio(self) -> float:
         """1 - 1/K, attained at equal scores."""
-        return self.task.guess_loss
+        return self.task.guess.loss
 
     @property
     def gap_optimal_ratio(self) -> float:
         """1 - 1/K too: at equal scores all losses are 1 and no decoder does better."""
-        return self.task.guess_loss
+        return self.task.guess.loss

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hypersimplex, Polytope
-from driftline.tasks.base import TaskKernels
-from driftline.tasks.structured import VectorTask, refuse_first
+from driftline.tasks.base import Guess, TaskKernels
+from driftline.tasks.spaces import Sets
+from driftline.tasks.structured import StructuredTask
 
 __all__ = ["FixedSize"]
 
@@ -49,7 +51,7 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 
 @dataclass(frozen=True)
-class FixedSize(VectorTask):
+class FixedSize(StructuredTask):
     """Exactly ``size`` of ``labels`` tags under the Hamming loss, divided by ``labels``.
 
     >>> task = FixedSize(4, 2)
@@ -61,20 +63,20 @@ class FixedSize(VectorTask):
     size: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
-    entries: ClassVar[str] = "zeros and ones"
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to choose."""
         Hypersimplex(self.labels, self.size)
 
+    @cached_property
+    def label_space(self) -> Sets:
+        """All sets of this size."""
+        return Sets(self.labels, self.size)
+
     @property
     def label_hull(self) -> Polytope:
         """A hypersimplex."""
         return Hypersimplex(self.labels, self.size)
-
-    def any_label(self, size: int) -> np.ndarray:
-        """Return the set of the first."""
-        return (np.arange(self.labels) < self.size).astype(np.int64)
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the size of sets."""
@@ -96,9 +98,9 @@ class FixedSize(VectorTask):
         return 2.0 * min(self.size, self.labels - self.size) / self.labels
 
     @property
-    def guess_loss(self) -> float:
-        """The expected loss of a uniform guess."""
-        return 2.0 * self.size * (self.labels - self.size) / self.labels**2
+    def guess(self) -> Guess:
+        """A uniform guess."""
+        return Guess(2.0 * self.size * (self.labels - self.size) / self.labels**2)
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """In l2, gamma is (2/d) sqrt(m (d-m) / d) and nu sqrt 2; in l1, 1/d and 2."""
@@ -107,14 +109,9 @@ class FixedSize(VectorTask):
             return 2.0 / d * math.sqrt(m * (d - m) / d), math.sqrt(2.0)
         return 1.0 / d, 2.0
 
-    def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse sets of another size."""
-        wrong = ((rows != 0) & (rows != 1)).any(axis=1) | (rows.sum(axis=1) != self.size)
-        refuse_first(wrong, rows, f"a 0/1 vector with {self.size} ones")
-
     def encode(self, label: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""
-        return self.check_label(label).astype(np.float64)
+        return self.label_space.check(label).astype(np.float64)
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""

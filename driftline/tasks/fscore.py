@@ -23,15 +23,10 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Hull, Hypersimplex, Polytope
-from driftline.tasks.base import (
-    Distribution,
-    Task,
-    TaskKernels,
-    draw_atom,
-    real_numbers,
-    whole_numbers,
-)
-from driftline.typing import Label, Labels, Prediction
+from driftline.tasks.base import Distribution, Guess, Task, TaskKernels, draw_atom
+from driftline.tasks.numbers import real_numbers, whole_numbers
+from driftline.tasks.spaces import Sets
+from driftline.typing import Label, Prediction
 
 __all__ = ["FScore"]
 
@@ -144,29 +139,24 @@ class FScore(Task):
         """Return the square of beta."""
         return (self.beta**2,)
 
-    def scratch(self, size: int) -> int:
+    def _scratch(self, size: int) -> int:
         """Return room for the chances of sizes and tags."""
         return self.labels**2 + 1
 
+    @cached_property
+    def label_space(self) -> Sets:
+        """Any set of tags."""
+        return Sets(self.labels)
+
     @property
-    def guess_loss(self) -> float:
+    def guess(self) -> Guess:
         """The worst expected loss of a uniform guess, which is that of no tags at all."""
-        return 1.0 - 2.0**-self.labels
+        return Guess(1.0 - 2.0**-self.labels)
 
     @property
     def dim(self) -> int:
         """One score for the empty set, and one for every tag and size."""
         return self.labels**2 + 1
-
-    @property
-    def label_size(self) -> int:
-        """The length of a label."""
-        return self.labels
-
-    @property
-    def prediction_size(self) -> int:
-        """The length of a prediction."""
-        return self.labels
 
     @cached_property
     def label_hull(self) -> Polytope:
@@ -179,29 +169,9 @@ class FScore(Task):
         sizes, square = np.arange(1.0, self.labels + 1.0), self.beta**2
         return (1.0 + square) / (square * sizes[:, np.newaxis] + sizes)
 
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return a 0/1 vector."""
-        tags = whole_numbers(label, "tags")
-        if tags.shape != (self.labels,) or not np.isin(tags, (0, 1)).all():
-            raise InputError(f"a label must be {self.labels} zeros and ones, but is {label}")
-        return tags
-
-    def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return a 0/1 vector in every row."""
-        rows = [self.check_label(label) for label in labels]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), self.labels)
-
-    def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return a vector, even if it has length 1."""
-        return row.copy()
-
-    def predictions(self, rows: np.ndarray) -> np.ndarray:
-        """Return a row for every prediction."""
-        return rows
-
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return one minus the F score."""
-        left, right = self.check_label(prediction), self.check_label(label)
+        left, right = map(self.label_space.check, (prediction, label))
         square, both = self.beta**2, int(left @ right)
         total = int(left.sum()) + square * int(right.sum())
         return max(0.0, 1.0 - (1.0 + square) * both / total) if total else 0.0
@@ -220,7 +190,9 @@ class FScore(Task):
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return predictions with this mean loss encoding."""
-        vertices, weights = Hull(self.dim, self.loss_hull.maximize).decompose(np.asarray(mean))
+        vertices, weights = Hull(self.dim, self.geometry.loss_hull.maximize).decompose(
+            np.asarray(mean)
+        )
         return Distribution(np.array([self.from_loss_encoding(v) for v in vertices]), weights)
 
     def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Prediction:

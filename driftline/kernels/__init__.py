@@ -73,7 +73,6 @@ from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import MIXTURE as MIXTURE
 from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import POOL as POOL
-from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import SCALE as SCALE
 from driftline.kernels.signatures import SCALE_ROUNDS as SCALE_ROUNDS
@@ -104,7 +103,6 @@ from driftline.kernels.sparse_chains import (
 )
 from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
-from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.systems import eliminate as eliminate
 from driftline.kernels.systems import factorise as factorise
 from driftline.kernels.systems import furthest as furthest

@@ -13,7 +13,7 @@ known. A ratio below 1 is a surrogate gap. A loss states it as an attribute, suc
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +48,13 @@ class Loss(Part):
 
     task: Task
 
+    #: Kernels by the kind of task.
+    _kernels: ClassVar[dict[str, LossKernels]] = {}
+
     @fact
     def kernels(self) -> LossKernels | None:
         """The compiled side, where there is one."""
-        return None
+        return self._kernels.get(self.task.kind)
 
     @fact
     def convex(self) -> bool:
@@ -163,6 +166,13 @@ class Loss(Part):
         params = self._params(theta.size)
         kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
+
+    def _values_one_by_one(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for every label, the loss and the squared norm of its gradient."""
+        if not len(self.task.label_space.all):
+            raise InputError(f"{self.task!r} has too many labels to list their losses")
+        both = [self.value_and_grad(theta, label) for label in self.task.label_space.all]
+        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
 
     def check_gaps(self, gaps: np.ndarray, values: np.ndarray) -> None:
         """Warn once if duality gaps of compiled rounds are large beside their losses."""

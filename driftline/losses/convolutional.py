@@ -272,12 +272,7 @@ class ConvolutionalFenchelYoung(Loss):
         rest = self._omega.loss(theta + found.nu, target, found.mu, hull)
         return risk + max(0.0, rest), found.mu - target
 
-    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for every label, the loss and the squared norm of its gradient."""
-        if not len(self.task.label_space.all):
-            raise InputError(f"{self.task!r} has too many labels to list their losses")
-        both = [self.value_and_grad(theta, label) for label in self.task.label_space.all]
-        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
+    values = Loss._values_one_by_one
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return nu, the mean loss encoding of the decoder that belongs to the loss."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class CRF(Loss):
     task: Task
     base: float = 2.0
 
+    _kernels: ClassVar[dict[str, LossKernels]] = {"chain": LossKernels(crf)}
+
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
         geometry = self.task.geometry
@@ -89,11 +91,6 @@ class CRF(Loss):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
 
     # -- the compiled side
-
-    @property
-    def kernels(self) -> LossKernels | None:
-        """The kernel of chains."""
-        return LossKernels(crf) if self.task.geometry.part_size else None
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the loss, the number of tags, and whether there are transitions."""

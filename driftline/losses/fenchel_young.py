@@ -167,12 +167,7 @@ class FenchelYoung(Loss):
         hull, mu = self.task.geometry.hull_of(theta), self.mean_prediction(theta)
         return max(0.0, self.regularizer.loss(theta, target, mu, hull)), mu - target
 
-    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for every label, the loss and the squared norm of its gradient."""
-        if not len(self.task.label_space.all):
-            raise InputError(f"{self.task!r} has too many labels to list their losses")
-        both = [self.value_and_grad(theta, label) for label in self.task.label_space.all]
-        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
+    values = Loss._values_one_by_one
 
     @property
     def bounded_rate(self) -> bool:

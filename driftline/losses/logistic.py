@@ -174,17 +174,12 @@ class Logistic(Loss):
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if not (self.task.geometry.classes or self.task.geometry.tags):
+        if self.kernels is None:
             raise InputError(
                 f"Logistic takes a Multiclass, Binary or Multilabel task, not {self.task!r}"
             )
         if not (math.isfinite(self.base) and self.base > 1.0):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
-
-    @property
-    def kernels(self) -> LossKernels:
-        """One score and several tags need kernels of their own."""
-        return self._kernels[self.task.kind]
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor 1 / ln b."""

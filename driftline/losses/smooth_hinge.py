@@ -140,13 +140,8 @@ class SmoothHinge(Loss):
 
     def __post_init__(self) -> None:
         """Refuse tasks of another kind."""
-        if not self.task.geometry.classes:
+        if self.kernels is None:
             raise InputError(f"SmoothHinge takes a Multiclass or Binary task, not {self.task!r}")
-
-    @property
-    def kernels(self) -> LossKernels:
-        """One score needs kernels of its own."""
-        return self._kernels[self.task.kind]
 
     def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return the distances to margins 0 and 1, and the lead of the strongest rival."""

@@ -109,10 +109,6 @@ class FixedSize(StructuredTask):
             return 2.0 / d * math.sqrt(m * (d - m) / d), math.sqrt(2.0)
         return 1.0 / d, 2.0
 
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return zeros and ones."""
-        return self.label_space.check(label).astype(np.float64)
-
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""
         return np.rint(vertex).astype(np.int64)

@@ -117,10 +117,6 @@ class LabelRanking(StructuredTask):
             return None
         return math.sqrt(3.0 / (self.items * (self.items**2 - 1))), math.sqrt(2.0)
 
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return the weights of the ranks."""
-        return self._weights[self.label_space.check(label)]
-
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return the ranks of the weights."""
         return np.rint((self.items - 1) / 2.0 - vertex).astype(np.int64)

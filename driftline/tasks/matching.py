@@ -104,10 +104,6 @@ class Matching(StructuredTask):
             return math.sqrt(self.size - 1) / self.size, 2.0
         return 0.5 / self.size, 4.0
 
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return the permutation matrix, flattened."""
-        return np.eye(self.size)[self.label_space.check(label)].ravel()
-
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return the column of the one in each row."""
         return vertex.reshape(self.size, self.size).argmax(axis=1)

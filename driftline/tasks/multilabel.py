@@ -110,10 +110,6 @@ class Multilabel(StructuredTask):
         """Gamma is 1 / (2 sqrt d) and nu is 2 in the Euclidean norm."""
         return (0.5 / math.sqrt(self.labels), 2.0) if norm == "l2" else (0.5 / self.labels, 2.0)
 
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return plus and minus ones."""
-        return 2.0 * self.label_space.check(label) - 1.0
-
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""
         return (vertex > 0.0).astype(np.int64)

@@ -20,7 +20,6 @@ from driftline.polytopes import OrderSimplex, Polytope
 from driftline.tasks.base import Guess, TaskKernels
 from driftline.tasks.spaces import Classes
 from driftline.tasks.structured import StructuredTask
-from driftline.typing import Label
 
 __all__ = ["Ordinal"]
 
@@ -94,11 +93,6 @@ class Ordinal(StructuredTask):
         if norm == "l2":
             return 0.5 / math.sqrt(self.levels - 1), 2.0
         return 0.5 / (self.levels - 1), 2.0
-
-    def encode(self, label: Label) -> np.ndarray:
-        """Return the cumulative encoding."""
-        level = self.label_space.check(label)[0]
-        return np.where(np.arange(self.levels - 1) < level, 1.0, -1.0)
 
     def from_vertex(self, vertex: np.ndarray) -> int:
         """Count the ones."""

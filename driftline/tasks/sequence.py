@@ -286,8 +286,7 @@ class Sequence(Task):
 
     def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Draw a sequence: one uniform number against the chances of all positions."""
-        positions, chances = self._chances(mean)
-        return positions.sequence(positions.sample(chances, uniforms))
+        return super().draw(self.geometry.folded(np.asarray(mean)), uniforms)
 
     def _chances(self, mean: np.ndarray) -> tuple[Positions, np.ndarray]:
         """Return the probability of every tag at every position."""

@@ -82,8 +82,3 @@ class StructuredTask(Task):
         mixture = self.label_hull.decompose(np.asarray(mean) / self.loss_factor)
         atoms = np.array([self.from_vertex(vertex) for vertex in mixture.vertices])
         return Distribution(atoms, mixture.weights)
-
-    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Prediction:
-        """Draw a label with this mean loss encoding."""
-        vertex = self.label_hull.sample(np.asarray(mean) / self.loss_factor, uniforms)
-        return self.from_vertex(vertex)

@@ -169,6 +169,10 @@ class MisplacesLate(dl.OGD):
         super()._learn_late(row if self.last is None else self.last, label, number, paid)
         self.last = row
 
+    def _part(self):
+        super()._part()
+        self.last = None
+
 
 class TakesForeign(dl.OGD):
     def tell(self, ticket, label):

@@ -52,9 +52,10 @@ RUN = """
 import json, driftline as dl
 stream = dl.streams.LabelFlips(rounds=50, flips=1)
 trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream, seed=0)
-from driftline.kernels import cache_directory, play_dense
-stats = play_dense.compiled.stats
-print(json.dumps([trace.risk.sum(), str(cache_directory()), sum(stats.cache_hits.values())]))
+from pathlib import Path
+from driftline.kernels import cache_directory, dense
+folder, stats = cache_directory(Path(dense.__file__)), dense.play_dense.compiled.stats
+print(json.dumps([trace.risk.sum(), str(folder), sum(stats.cache_hits.values())]))
 """
 
 
@@ -75,17 +76,31 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     assert answer[1] == "None"
 
 
-def test_the_cache_is_named_after_the_sources(tmp_path, monkeypatch):
-    folder = tmp_path / "kernels"
-    folder.mkdir()
-    (folder / "a.py").write_text("one")
-    (tmp_path / "words.py").write_text("no compiled code here")
-    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
-    first = cache._sources_digest()
-    (tmp_path / "words.py").write_text("still none")
-    assert cache._sources_digest() == first
-    (folder / "a.py").write_text("two")
-    assert cache._sources_digest() != first
+def test_the_cache_is_named_after_the_sources_that_a_kernel_depends_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path / "driftline")
+
+    def digest_of(folder, name, **changed):
+        files = {
+            "losses/own.py": "from driftline.kernels import (\n    kernel,\n    dot,\n)",
+            "kernels/__init__.py": "from driftline.kernels.linalg import dot as dot",
+            "kernels/linalg.py": "import driftline.errors",
+            "errors.py": "one",
+            "words.py": "from driftline.losses import own",
+        } | {path.replace("__", "/") + ".py": text for path, text in changed.items()}
+        for path, text in files.items():
+            file = tmp_path / folder / "driftline" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        monkeypatch.setattr(cache, "PACKAGE", tmp_path / folder / "driftline")
+        return cache.sources_digest(cache.PACKAGE / name)
+
+    first = digest_of("a", "losses/own.py")
+    assert digest_of("b", "losses/own.py") == first  # wherever it lies
+    assert digest_of("c", "losses/own.py", words="two") == first  # what imports it
+    assert digest_of("d", "losses/own.py", errors="two") != first  # what it imports, by a door
+    assert digest_of("e", "kernels/linalg.py", losses__own="two") == digest_of(
+        "f", "kernels/linalg.py"
+    )
 
 
 def test_all_parts_share_one_compiled_loop():

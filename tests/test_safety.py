@@ -386,6 +386,7 @@ def test_an_unknown_layout_of_arrays_is_never_used(monkeypatch):
 
 SMALL = """
 import json, warnings
+from pathlib import Path
 from driftline.kernels import cache_directory
 from driftline.kernels.linalg import dot
 from driftline.rates.constant import constant
@@ -393,7 +394,7 @@ import numpy as np
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     value = constant(1.0, 0.5, 1.0, 1.0, 1.0, np.array([0.25]), np.zeros(0))
-    folder = cache_directory()
+    folder = cache_directory(Path(constant.function.__code__.co_filename))
 hits = sum(constant.compiled.stats.cache_hits.values())
 print(json.dumps([value, str(folder), hits, [str(w.message) for w in said]]))
 """
@@ -413,7 +414,7 @@ def small(folder, **more):
 def test_a_damaged_cache_is_compiled_again(tmp_path, ending):
     os.chmod(tmp_path, 0o700)
     assert small(tmp_path)[2] == 0
-    (path,) = tmp_path.glob(f"*/*/constant.constant-*.{ending}")
+    (path,) = tmp_path.glob(f"*/constant.constant-*.{ending}")
     content = path.read_bytes()
     edited = content[:-9] + b"x" + content[-8:]
     for damaged in chosen((edited,), (edited, content[: len(content) // 2], b"")):
@@ -437,7 +438,7 @@ def test_a_folder_of_the_cache_that_others_may_write_to_is_not_used(tmp_path):
         assert small(tmp_path)[2] == 0
     finally:
         os.umask(old)
-    (folder,) = {path.parent for path in tmp_path.glob("*/*/constant.constant-*.nbi")}
+    (folder,) = {path.parent for path in tmp_path.glob("*/constant.constant-*.nbi")}
     assert folder.stat().st_mode & 0o777 == 0o700
     assert small(tmp_path)[2] == 1
     os.chmod(folder, 0o770)
@@ -453,15 +454,16 @@ def test_no_home_directory_is_no_error(monkeypatch):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(cache.Path, "expanduser", nobody)
-    assert cache.cache_directory.__wrapped__() is None
+    assert cache.cache_directory.__wrapped__(cache.PACKAGE / "typing.py") is None
 
 
 def test_an_unreadable_entry_is_deleted_and_compiled_again(tmp_path, monkeypatch):
     os.chmod(tmp_path, 0o700)
-    monkeypatch.setattr(compiling, "cache_directory", lambda: tmp_path)
+    for module in (cache, compiling):
+        monkeypatch.setattr(module, "cache_directory", lambda source: tmp_path)
     made = compiling.Kernel(dl.rates.Constant.kernel.function, dl.rates.Constant.kernel.signature)
     assert made(1.0, 0.5, 1.0, 1.0, 1.0, np.array([0.5]), np.zeros(0)) == 0.5
-    (index,) = tmp_path.glob("*/*.nbi")
+    (index,) = tmp_path.glob("*.nbi")
     index.write_bytes(b"")
     cache.Entry(tmp_path, made.function).seal()  # as if it had been written so
     again = compiling.Kernel(made.function, made.signature)

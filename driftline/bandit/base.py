@@ -245,7 +245,7 @@ class Mixed(Hidden):
             count = len(self.policies)
             if self._width is None:
                 return np.full(count, 1.0 / count)
-            made: np.ndarray = self.learned.shares.copy()
+            made: np.ndarray = self.views.shares.copy()
             return made
 
     def config(self) -> Json:

@@ -198,7 +198,7 @@ class Clicks(Mixed):
             refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
         if self._width is None:
             return np.zeros((rows.rounds, self._tables))
-        learned = self.learned
+        learned = self.views
         theta = np.einsum("ikj,tj->itk", learned.weights, inputs)
         made: np.ndarray = np.tensordot(learned.shares, theta, axes=1)
         return made

@@ -158,7 +158,7 @@ class Bandit(Mixed):
             refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
         if self._width is None:
             return np.full((rows.rounds, self._classes), -np.log(self._classes))
-        learned = self.learned
+        learned = self.views
         theta = np.einsum("ikj,tj->itk", learned.weights, inputs)
         theta -= theta.max(axis=2, keepdims=True)
         chances = np.exp(theta)

@@ -31,7 +31,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from driftline.errors import InputError
 from driftline.kernels import helper
 from driftline.learner import Ticket
 from driftline.learner.sample_weight import LEAST_WEIGHT, MOST_WEIGHT
+from driftline.state import Stateful
 from driftline.tasks import Task
 from driftline.typing import Label
 
@@ -150,12 +151,14 @@ class Watched(NamedTuple):
         return made | {name: own for name, own in more.items() if own is not None}
 
 
-class Account(ABC):
+class Account(Stateful, ABC):
     """The state of a guard, and what is reserved for outstanding tickets.
 
     ``known`` has what is known beforehand of every member that keeps the book, None for others;
     ``reserves`` what outstanding tickets may cost beyond the book, by their numbers.
     """
+
+    learned: ClassVar[tuple[str, ...]] = ("state", "reserves", "kinds", "known")
 
     #: How many numbers must be known of a round until its label comes; reserves are second to last.
     kept: ClassVar[int]
@@ -166,7 +169,7 @@ class Account(ABC):
     #: Whether the book draws its predictions.
     draws: bool
 
-    known: list[Any]
+    known: tuple[Any, ...]
 
     def __init__(self, task: Task, kinds: np.ndarray, budget: float, heaviest: float, more: int):
         self.task, self.kinds, self.members = task, kinds, len(kinds)
@@ -305,7 +308,7 @@ class Account(ABC):
             raise InputError("this is no account of a guard of these members")
         self.kinds, self.state = kinds.astype(np.int64), np.array(state)
         pairs = zip(self.known, self.kinds, strict=True)
-        self.known = [made if kind == SURE else None for made, kind in pairs]
+        self.known = tuple(made if kind == SURE else None for made, kind in pairs)
         self.reserves = dict(zip(numbers.tolist(), reserved.tolist(), strict=True))
 
     @abstractmethod
@@ -320,13 +323,6 @@ class Account(ABC):
         whole = ((acted >= 0.0) & (acted <= 1.0)).all() and not (acted * self.levels % 1.0).any()
         if not all(inside) or not whole or (np.abs(excess) > top).any():
             raise InputError(f"a guard cannot have kept {kept!r:.60} of rounds that wait")
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.state, other.reserves = self.state.copy(), dict(self.reserves)
-        return other
 
 
 def promised(saved: dict[str, np.ndarray]) -> dict[str, float]:

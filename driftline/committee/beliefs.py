@@ -32,6 +32,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import MIX, helper, kernel
+from driftline.state import Stateful
 
 __all__ = ["Beliefs", "believe", "mean_belief"]
 
@@ -88,7 +89,7 @@ def write_belief(state, nothing, params, out):
     mean_belief(state, out)
 
 
-class Beliefs:
+class Beliefs(Stateful):
     """A distribution over members that follows their logarithmic losses.
 
     ``nats`` are the factors from each member's recorded loss to its logarithmic loss. Beliefs are
@@ -101,6 +102,8 @@ class Beliefs:
     >>> beliefs.now.round(2)
     array([1., 0.])
     """
+
+    learned = ("state",)
 
     def __init__(self, nats: np.ndarray):
         self.nats = np.ascontiguousarray(nats, dtype=np.float64)
@@ -125,9 +128,3 @@ class Beliefs:
         if not good:
             raise InputError(f"these are no beliefs in {len(self.nats)} members")
         self.state = np.array(state, dtype=np.float64)
-
-    def copy(self) -> Beliefs:
-        """Return an independent copy."""
-        other = object.__new__(Beliefs)
-        other.nats, other.state = self.nats, self.state.copy()
-        return other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ from driftline.learner import (
     check_longer,
     gives_probabilities,
 )
-from driftline.state import State
+from driftline.state import Checkpoint, State
 from driftline.state.loading import member_from
 from driftline.tasks import with_classes
 from driftline.trace import Batch
@@ -67,15 +68,6 @@ class CommitteeRound(NamedTuple):
     target_loss: float
     weights: np.ndarray
     member_risk: np.ndarray
-
-
-class Checkpoint(NamedTuple):
-    """What a committee goes back to: its members and theirs, its state but for them."""
-
-    members: list[tuple[Member, Any]]
-    state: CommitteeState
-    copied: bool
-    tickets: int
 
 
 class Committee(Shell):
@@ -121,6 +113,21 @@ class Committee(Shell):
     """
 
     _BRANCH = 2
+
+    learned = (
+        *Shell.learned,
+        "members",
+        "_all",
+        "scaling",
+        "shares",
+        "_mixture",
+        "_beliefs",
+        "guard",
+        "_alarms",
+        "_groups",
+        "_acceptance",
+        "_cut_short",
+    )
 
     def __init__(
         self,
@@ -782,14 +789,13 @@ class Committee(Shell):
             members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
             return self._going_on(members, scaling)
 
-    def copy(self) -> Self:
-        """Return a committee of the same members and state, which goes on by itself."""
-        with self._turn.lock:
-            self._check_whole()
-            members, mappers = [member.copy() for member in self.members], dict[int, Any]()
-            for own, one in zip(self.members, members, strict=True):  # which share as these do
-                one.mapper = mappers.setdefault(id(own.mapper), one.mapper)
-            return self._going_on(members, None if self.scaling is None else self.scaling.copy())
+    def _check_copied(self) -> None:
+        self._check_whole()
+
+    def _part(self) -> None:
+        super()._part()
+        self._groups, self._shielding = Groups(self.members), Shield()
+        self._acceptance = copy(self._acceptance)
 
     def _going_on(self, members: Sequence[Member], scaling: Standardiser | None) -> Self:
         """Return a committee of other members that goes on as this one."""
@@ -977,33 +983,14 @@ class Committee(Shell):
         )
         return cheap or not self._acceptance.by_members(rows)
 
-    def _checkpoint(self, weights: bool) -> Checkpoint:
-        members = [(member, member._checkpoint(weights)) for member in self.members]
-        return Checkpoint(members, self._state(weights=False), weights, self._tickets)
-
     def _rollback(self, checkpoint: Checkpoint) -> None:
-        if len(self.members) != len(checkpoint.members):
-            self._seat([member for member, _ in checkpoint.members])
+        super()._rollback(checkpoint)
         self._acceptance.forget()
-        for member, own in checkpoint.members:
-            member._rollback(own)
-        state = checkpoint.state
-        self.shares, self.scaling = state.shares, state.scaling
-        if self._believes is not None and state.beliefs is not None:
-            self._believes.state = state.beliefs
-        if self.guard is not None:
-            self.guard.resume(state.guard)
-        self._alarms = state.alarms.copy()
-        self._resume_tickets(state)
 
-    def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
-        pairs = [(member, own) for member, own in checkpoint.members if member in self.members]
-        state = checkpoint.state
-        if len(pairs) < len(checkpoint.members):  # others are left out, and nothing was learned
-            state = self._state(weights=False)
-        scaling = None if state.scaling is None else state.scaling.copy()
-        state = state.replaced(key=self._draws.key, shares=state.shares.copy(), scaling=scaling)
-        return state, [m._origin(own).replaced(tickets=self._tickets) for m, own in pairs]
+    def _origin(self, keep: bool) -> tuple[CommitteeState, list[State | None]]:
+        members = [member._origin(keep) for member in self.members]
+        own = [None if m is None else m.replaced(tickets=self._tickets) for m in members]
+        return self._state(weights=False), own
 
     def _filled(self, origin: Any, keep: bool) -> Any:
         state, members = origin

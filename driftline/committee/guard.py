@@ -332,7 +332,7 @@ class Guard(Account):
         scaled: float = math.inf,
     ):
         self.levels, sets, heaviest = levels, len(SHARE_VALUES), check_heaviest(heaviest)
-        self.known = [sure_of(member, heaviest, scaled) for member in members]
+        self.known = tuple(sure_of(member, heaviest, scaled) for member in members)
         if not self.sure or not task.geometry.classes:
             raise InputError(
                 "a guard needs a member with a theorem for its losses, as dl.auto(task) has them "

@@ -67,6 +67,7 @@ from driftline.kernels.vectors import (
     total,
 )
 from driftline.learner import Member
+from driftline.state import Stateful
 from driftline.typing import CheckedLabels
 
 __all__ = ["Mixed", "Mixture"]
@@ -300,7 +301,7 @@ class Mixed(NamedTuple):
     theirs: np.ndarray
 
 
-class Mixture:
+class Mixture(Stateful):
     """The mean of members' probabilities, and how far each of these is believed.
 
     ``state`` has weights of temperatures, a column for each member, and then the committee's own.
@@ -311,6 +312,8 @@ class Mixture:
     >>> Mixture([dl.OGD(loss)]).state.shape
     (14,)
     """
+
+    learned = ("state",)
 
     def __init__(self, members: Sequence[Member]):
         self.task, self.members = members[0].task, len(members)

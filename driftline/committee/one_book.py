@@ -122,14 +122,13 @@ class OneBook(Account):
     """
 
     kept = 5
+    learned = (*Account.learned, "member")
 
     def __init__(self, task: Task, members: Sequence[Member], budget: float, heaviest: float = 1.0):
         heaviest = check_heaviest(heaviest)
         able = [member.apriori_bound for member in members]
-        self.known: list[AprioriBound | None] = [
-            made if made is not None and made.steps.monotone else None for made in able
-        ]
-        promises = [self._promised(own) for own in self.known]
+        known = [made if made is not None and made.steps.monotone else None for made in able]
+        promises = [self._promised(own) for own in known]
         self.place = int(np.argmin(promises))
         if math.isinf(promises[self.place]):
             raise InputError(
@@ -138,7 +137,7 @@ class OneBook(Account):
             )
         kinds = np.full(len(members), NONE, dtype=np.int64)
         kinds[self.place] = SURE
-        self.known = [own if j == self.place else None for j, own in enumerate(self.known)]
+        self.known = tuple(own if j == self.place else None for j, own in enumerate(known))
         super().__init__(task, kinds, budget, heaviest, 0)
         learner: Any = members[self.place]
         self.hull = _hull_of(task)

@@ -28,6 +28,7 @@ from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 from driftline.kernels.products import padded, pitch_of
 from driftline.kernels.vectors import LANES, load, power_down, spread, store, total
+from driftline.state import Stateful
 
 __all__ = ["Shares", "choose", "lay_out", "move", "put_back", "rescale", "weigh"]
 
@@ -232,7 +233,7 @@ def choose(state, totals, chances, room):
         room[CHANCE, g] = chances[g]
 
 
-class Shares:
+class Shares(Stateful):
     """A distribution over members that follows their losses, as shares of the largest possible.
 
     ``state`` is all that decides weights. Members that are not ``weighed`` have no weight, ever.
@@ -242,6 +243,9 @@ class Shares:
     >>> shares.now.round(2)
     array([0., 1.])
     """
+
+    learned = ("state",)
+    scratch = ("_work",)
 
     def __init__(self, members: int, weighed: np.ndarray | None = None):
         self.members = members
@@ -342,10 +346,3 @@ class Shares:
         if not good:
             raise InputError(f"these are no weights of {self.members} members")
         self.state[:] = state
-
-    def copy(self) -> Shares:
-        """Return an independent copy."""
-        other = object.__new__(Shares)
-        other.members, other.grid, other.state = self.members, self.grid, self.state.copy()
-        other._work = np.empty_like(self._work)
-        return other

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from driftline.detectors.cusum import Cusum, page
 from driftline.errors import InputError
 from driftline.kernels import ALARMS, helper, kernel
+from driftline.state import Stateful
 
 __all__ = ["AlarmLog", "alarms_of", "note", "skip"]
 
@@ -50,7 +51,7 @@ def note_all(losses, params, log):
         note(losses[t], params, log)
 
 
-class AlarmLog:
+class AlarmLog(Stateful):
     """Alarms so far, with the state of the detector; the last thousand are kept.
 
     >>> log = AlarmLog()
@@ -58,6 +59,8 @@ class AlarmLog:
     >>> log.rounds
     array([204])
     """
+
+    learned = ("state",)
 
     def __init__(self) -> None:
         self.state = np.zeros(HEAD + MOST)
@@ -77,12 +80,6 @@ class AlarmLog:
     def count(self) -> int:
         """How many alarms there were; more than a thousand are counted, but not kept."""
         return int(self.state[FOUND])
-
-    def copy(self) -> AlarmLog:
-        """Return a log that goes on by itself."""
-        other = AlarmLog()
-        other.state = self.state.copy()
-        return other
 
     def to_array(self) -> np.ndarray:
         """Return all of it as a vector without empty places."""

@@ -17,7 +17,7 @@ from driftline.kernels import aligned, aligned_zeros
 from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.rates import Rate, Setting
-from driftline.state import State
+from driftline.state import Checkpoint, State, Stateful
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels
 
@@ -186,17 +186,11 @@ class Asked(NamedTuple):
     book: np.ndarray | None = None
 
 
-class Mark(NamedTuple):
-    """Where a round began: the vector of an engine, and its weights, which are not copied."""
-
-    vector: np.ndarray
-    stored: np.ndarray | None
-    transposed: bool
-    features: int | None
-
-
-class Engine:
+class Engine(Stateful):
     """The weights, in the layout that suits the rows, and the rest of the state as a vector."""
+
+    learned = ("vector", "stored", "transposed", "features")
+    large = ("stored",)
 
     #: Whether one compiled call plays rounds up to an alarm.
     compiled = True
@@ -221,20 +215,16 @@ class Engine:
 
     # -- a single round: all of it or nothing, whatever is raised
 
-    def mark(self) -> Mark:
-        """Return the state but for copies of weights, for :meth:`go_back` within a round."""
-        return Mark(self.vector.copy(), self.stored, self.transposed, self.features)
-
-    def go_back(self, mark: Mark) -> None:
+    def go_back(self, before: Checkpoint, rounds: int) -> None:
         """Go back to where a round began, if it does not count yet; else finish it.
 
-        Rounds are counted by the compiled call that changes weights and vector.
+        ``rounds`` is how many counted then: the compiled call that changes weights and vector
+        counts them. ``before`` needs no copy of the weights.
         """
-        if self.vector[at.ROUNDS] != mark.vector[at.ROUNDS]:
+        if self.rounds != rounds:
             self.settle()
-            return
-        self.vector[:] = mark.vector
-        _, self.stored, self.transposed, self.features = mark
+        else:
+            before.restore()
 
     def settle(self) -> None:
         """Restart, if the last round gave an alarm; this may be done twice."""
@@ -465,11 +455,11 @@ class Engine:
         block = Block(row, 0, 1, labels, uniforms, trace, prediction).scored_below()
         if self.parts.restart is None and self.compiled:
             return self.advance(block)
-        before = self.mark()
+        before, rounds = Checkpoint(self, whole=False), self.rounds
         try:
             return self.play(block)
         except BaseException:
-            self.go_back(before)
+            self.go_back(before, rounds)
             raise
 
     def stretches(self, block: Block) -> Iterator[int]:

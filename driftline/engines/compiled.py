@@ -47,6 +47,10 @@ class CompiledEngine(Engine):
     _label: tuple[np.ndarray, int] | None = None
     _linked: Linked | None = None
 
+    def _part(self) -> None:
+        if (linked := self._linked) is not None:
+            self._linked = linked._replace(buffer=linked.buffer.copy())
+
     @property
     def kernels(self) -> tuple[Kernel | None, ...]:
         """The kernels of the parts, in the order of a program's slots."""

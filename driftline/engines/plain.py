@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engines.base import Block, Engine, Mark
+from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
 from driftline.kernels.round import FARTHEST_SQ, RELAXED, ROUNDED, TINY
-from driftline.state import State
+from driftline.state import Checkpoint, State
 from driftline.typing import Label
 
 __all__ = ["PlainEngine"]
@@ -32,10 +32,9 @@ class PlainEngine(Engine):
             state = state.replaced(weights=rows, scale=1.0, transposed=False)
         super().restore(state)
 
-    def go_back(self, mark: Mark) -> None:
+    def go_back(self, before: Checkpoint, rounds: int) -> None:
         """Go back to where a round began: its weights are in another array."""
-        self.vector[:] = mark.vector
-        _, self.stored, self.transposed, self.features = mark
+        before.restore()
 
     def set_back(self) -> None:
         """Restart, with another array for the weights."""

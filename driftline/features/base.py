@@ -30,6 +30,7 @@ from driftline.inputs.sparse import SparseRows
 from driftline.inputs.sparse_sequences import SparseSequences, sparse_positions
 from driftline.parts import Part
 from driftline.state.arena import Field, Layout, grown_places, inside, within
+from driftline.state.stateful import Stateful
 from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["Map", "Mapped", "Mapper"]
@@ -131,11 +132,13 @@ class Map(Part, ABC):
         return self.mapper().transform(inputs, labels)
 
 
-class Mapper(ABC):
+class Mapper(Stateful, ABC):
     """A map with its state: what it has learned from rows so far.
 
     The state is one buffer, in which the map says what is where (:meth:`Map.fields`).
     """
+
+    learned = ("features", "sparse", "state", "mappers")
 
     #: The number of features of rows, and whether these are sparse; None before the first.
     features: int | None = None
@@ -153,6 +156,9 @@ class Mapper(ABC):
     def __init__(self, part: Map):
         self.part = part
         self.state = NOTHING
+        self._clear()
+
+    def _part(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
@@ -274,13 +280,6 @@ class Mapper(ABC):
     def facts(self) -> Json:
         """Return what a state must have in common with the mapper that goes on from it."""
         return {}
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        made = self._blank()
-        made.state = self.state.copy()
-        made.mappers = [mapper.copy() for mapper in self.mappers]
-        return made
 
     def _blank(self) -> Self:
         """Return a mapper of the same map, whose state is still to be written."""

@@ -15,6 +15,7 @@ from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
+from driftline.state import Checkpoint
 
 __all__ = ["Chain", "Union"]
 
@@ -202,11 +203,11 @@ class _SeveralMapper(Mapper):
 
     def _or_none(self, call: Callable[[], Made]) -> Made:
         """Call a function that changes the mappers; if it fails, roll all of them back."""
-        before = [mapper.copy() for mapper in self.mappers]
+        before = Checkpoint(self)
         try:
             return call()
         except BaseException:
-            self.mappers = before
+            before.restore()
             raise
 
 

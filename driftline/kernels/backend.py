@@ -17,10 +17,11 @@ __all__ = [
     "COMPILES",
     "MISSING",
     "Compiler",
+    "FunctionCache",
     "Library",
+    "ResultCache",
     "Signature",
     "cgutils",
-    "config",
     "datamodel",
     "hint",
     "intrinsic",
@@ -64,9 +65,11 @@ MISSING: str = ""
 
 if TYPE_CHECKING:
     from llvmlite import ir
-    from numba import config, njit, types
+    from numba import njit, types
     from numba.core import cgutils, datamodel
     from numba.core import imputils as lowering
+    from numba.core.caching import CompileResultCacheImpl as ResultCache
+    from numba.core.caching import FunctionCache
     from numba.core.codegen import JITCodeLibrary as Library
     from numba.core.compiler import Compiler
     from numba.core.typing import Signature, templates
@@ -74,18 +77,20 @@ if TYPE_CHECKING:
 else:
     try:
         from llvmlite import ir
-        from numba import config, njit, types
+        from numba import njit, types
         from numba.core import cgutils, datamodel
         from numba.core import imputils as lowering
+        from numba.core.caching import CompileResultCacheImpl as ResultCache
+        from numba.core.caching import FunctionCache
         from numba.core.codegen import JITCodeLibrary as Library
         from numba.core.compiler import Compiler
         from numba.core.typing import Signature, templates
         from numba.extending import intrinsic
     except ImportError as error:
         MISSING = str(error)
-        ir = config = types = cgutils = datamodel = Signature = Placeholder()
+        ir = types = cgutils = datamodel = Signature = Placeholder()
         lowering = templates = Placeholder()
-        Compiler = Library = object
+        Compiler = Library = ResultCache = FunctionCache = object
         njit, intrinsic = _plain_njit, _plain_intrinsic
 
 #: Whether kernels are compiled.

@@ -1,8 +1,10 @@
 """The disk cache of compiled kernels: where it is kept, and which of its files are trusted.
 
 Numba notices when the file of a cached function changes, but not when a helper in another file
-does. So the cache lives in a directory named after a digest of every file that holds compiled code:
-if one changes, everything is compiled again.
+does, and it compares the times of files, so that a second checkout would compile everything again.
+Here a kernel is kept in a directory named after a digest of its file and of all files of the
+package that this one imports, directly or not. So the same sources share their kernels, wherever
+they lie, and a change compiles again what depends on the changed file.
 
 The cache holds machine code in pickles, and anyone who can write it can run anything. A directory
 that others may write to is therefore not used. A damaged file could crash the process instead of
@@ -15,6 +17,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -25,22 +28,24 @@ from pathlib import Path
 
 __all__ = ["Entry", "cache_directory"]
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
+
+#: An import of a module of the package, and the names that are imported from it.
+IMPORT = re.compile(r"^(?:from|import) (driftline[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
 
 
 @functools.cache
-def cache_directory() -> Path | None:
-    """Return the directory of compiled kernels, or None where none can be written or trusted.
+def cache_directory(source: Path) -> Path | None:
+    """Return the directory of the kernels of a file, or None if none can be written or trusted.
 
     It lies in ``DRIFTLINE_CACHE`` if that is set, else in the user's cache directory.
     """
     try:
         root = _cache_root()
-        directory = root / _sources_digest()
+        directory = root / sources_digest(source)
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         tempfile.TemporaryFile(dir=directory).close()
-        below = [path for path in directory.iterdir() if path.is_dir()]  # where Numba writes
-        shared = next((path for path in (root, directory, *below) if not _is_ours(path)), None)
+        shared = next((path for path in (root, directory) if not _is_ours(path)), None)
     except (OSError, RuntimeError):  # no home directory is a RuntimeError
         return None
     if shared is not None:
@@ -70,23 +75,72 @@ def _cache_root() -> Path:
     return Path(base).expanduser() / "driftline"
 
 
-def _sources_digest() -> str:
-    """Digest of all files that may hold compiled code: those that import this package."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = path.read_bytes()
-        if path.parent.name == "kernels" or b"driftline.kernels" in source:
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + source)
+def sources_digest(source: Path) -> str:
+    """Return the digest of a file and of all files of the package that it imports."""
+    digest, found, queue = hashlib.sha256(), set[Path](), [source.resolve()]
+    while queue:
+        if (path := queue.pop()) not in found:
+            found.add(path)
+            queue += _imported(path)
+    for path in sorted(found, key=_name_of):
+        digest.update(f"{_name_of(path)}\0{_digest(path)}\0".encode())
     return digest.hexdigest()[:16]
+
+
+def _name_of(path: Path) -> str:
+    """Return the path of a file from the package on: the same in every checkout."""
+    return path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else path.name
+
+
+@functools.cache
+def _imported(source: Path) -> list[Path]:
+    """Return the files of the package that a file imports when it is loaded."""
+    made = list[Path]()
+    for module, names in IMPORT.findall(source.read_text(encoding="utf-8")):
+        base = PACKAGE.joinpath(*module.split(".")[1:])
+        for path in (base, *(base / name for name in re.findall(r"\w+", names))):
+            made += [
+                own for own in (path.with_suffix(".py"), path / "__init__.py") if own.is_file()
+            ]
+    return made
+
+
+class Locator:
+    """Tells Numba where a kernel is kept, and that its files are valid: see the digest above."""
+
+    def __init__(self, directory: Path):
+        self._directory = str(directory)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., object], path: str) -> Locator | None:
+        """Return the locator of a function."""
+        directory = cache_directory(Path(path))
+        return None if directory is None else cls(directory)
+
+    def ensure_cache_path(self) -> None:
+        """Make the directory."""
+        os.makedirs(self._directory, mode=0o700, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the directory."""
+        return self._directory
+
+    def get_source_stamp(self) -> str:
+        """Return what the files are valid for: the name of the directory says it."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name in one file apart: there are none."""
+        return "0"
 
 
 class Entry:
     """The files in which Numba keeps one function."""
 
     def __init__(self, directory: Path, function: Callable[..., object]):
-        module = function.__module__.split(".")[-1]
+        module = Path(function.__code__.co_filename).stem
         name = function.__qualname__.replace("<", "").replace(">", "")
-        self._directory, self._pattern = directory, f"*/{module}.{name}-*.nb[ic]"
+        self._directory, self._pattern = directory, f"{module}.{name}-*.nb[ic]"
         self._lock = directory / f"{module}.{name}.lock"
 
     @contextmanager
@@ -110,10 +164,8 @@ class Entry:
             self.delete()
 
     def seal(self) -> None:
-        """Write the digest of every file beside it, in a folder that is the user's alone."""
+        """Write the digest of every file beside it."""
         for path in self._files():
-            with suppress(OSError):
-                path.parent.chmod(0o700)  # Numba's own folders have what the umask leaves
             digest = _digest(path)
             if _read(_seal_of(path)) != digest:
                 with suppress(OSError):

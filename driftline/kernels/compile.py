@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from driftline.kernels.backend import COMPILES, Compiler, Library, Signature, config, njit
-from driftline.kernels.cache import Entry, cache_directory
+from driftline.kernels.backend import (
+    COMPILES,
+    Compiler,
+    FunctionCache,
+    Library,
+    ResultCache,
+    Signature,
+    njit,
+)
+from driftline.kernels.cache import Entry, Locator, cache_directory
 
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
@@ -111,6 +119,18 @@ def routine(function: Function) -> Function:
     return njit(**INLINED | {"forceinline": False})(function)
 
 
+class Result(ResultCache):
+    """How a compiled function is written and read; it is kept where the locator says."""
+
+    _locator_classes: list[type[object]] = [Locator]
+
+
+class Cache(FunctionCache):
+    """The files of a kernel."""
+
+    _impl_class = Result
+
+
 class Kernel:
     """A function compiled for one fixed signature when it is first needed.
 
@@ -141,26 +161,28 @@ class Kernel:
         """The compiled function, from the cache if it is there; without Numba, the plain one."""
         if not COMPILES:
             return self._interpreted
-        compile_it = functools.partial(
-            njit, self.signature, pipeline_class=DistinctArguments, **OPTIONS
-        )
-        directory, source = cache_directory(), Path(self.function.__code__.co_filename)
-        if directory is None or not source.is_file():  # typed at a prompt: no file to cache it for
-            return compile_it()(self.function)
-        settings: Any = config
+        source = Path(self.function.__code__.co_filename)
+        directory = cache_directory(source) if source.is_file() else None
+        if directory is None:  # or typed at a prompt: no file to cache it for
+            return self._made(cached=False)
         entry = Entry(directory, self.function)
         with entry.alone():
             entry.verify()
-            before = settings.CACHE_DIR
-            settings.CACHE_DIR = str(directory)
             try:
-                made = compile_it(cache=True)(self.function)
+                made = self._made(cached=True)
             except Exception:  # Numba raises anything on a file that it cannot read
                 entry.delete()
-                made = compile_it(cache=True)(self.function)
-            finally:
-                settings.CACHE_DIR = before
+                made = self._made(cached=True)
             entry.seal()
+        return made
+
+    def _made(self, cached: bool) -> Any:
+        """Return the compiled function: from the cache if it is there, or for the cache."""
+        made: Any = njit(pipeline_class=DistinctArguments, **OPTIONS)(self.function)
+        if cached:
+            made._cache = Cache(self.function)
+        made.compile(self.signature)
+        made.disable_compile()
         return made
 
     @functools.cached_property

@@ -19,7 +19,7 @@ from driftline.learner.outstanding import Outstanding
 from driftline.learner.probabilities import log_probabilities
 from driftline.learner.ticket import Ticket
 from driftline.learner.turn import Turn
-from driftline.state import Draws
+from driftline.state import Checkpoint, Draws, Stateful
 from driftline.tasks import Task
 from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Json, Label, Saved
@@ -58,8 +58,16 @@ class Given(NamedTuple):
     probabilities: bool = False
 
 
-class Core(Learner):
+class Core(Learner, Stateful):
     """State of tickets and random numbers, and what single learners and committees must say."""
+
+    learned: ClassVar[tuple[str, ...]] = (
+        "_draws",
+        "_tickets",
+        "_outstanding",
+        "_identity",
+        "_late",
+    )
 
     #: What is learned from: ``"full"`` for labels, ``"bandit"`` for hits and misses alone,
     #: ``"clicks"`` for judgements of what was shown.
@@ -80,6 +88,19 @@ class Core(Learner):
         self._identity = ""
         #: Rounds of a run whose labels are still to come.
         self._late: Waiting | None = None
+
+    def copy(self) -> Self:
+        """Return a learner of the same parts and state, which goes on by itself."""
+        with self._turn.lock:
+            self._check_copied()
+            return Stateful.copy(self)
+
+    def _check_copied(self) -> None:
+        """Raise if the learner cannot be copied now."""
+        return
+
+    def _part(self) -> None:
+        self._turn = Turn()
 
     def _shield(self) -> AbstractContextManager[None]:
         """Return a context manager that delays interrupts while one round is played, if needed."""
@@ -262,17 +283,17 @@ class Core(Learner):
     def _batch_size(self, rows: Rows) -> int:
         """Return how many rows are played at a time."""
 
-    @abstractmethod
-    def _checkpoint(self, weights: bool) -> Any:
+    def _checkpoint(self, weights: bool = True) -> Checkpoint:
         """Return what :meth:`_rollback` needs, with a copy of the weights if ``weights``."""
+        return Checkpoint(self, weights)
 
-    @abstractmethod
-    def _rollback(self, checkpoint: Any) -> None:
+    def _rollback(self, checkpoint: Checkpoint) -> None:
         """Go back to a checkpoint."""
+        checkpoint.restore()
 
     @abstractmethod
-    def _origin(self, checkpoint: Any) -> Any:
-        """Return the state of a checkpoint, with the current random numbers."""
+    def _origin(self, keep: bool) -> Any:
+        """Return the state before a run as a value, with weights if ``keep``: for its trace."""
 
     @abstractmethod
     def _filled(self, origin: Any, keep: bool) -> Any:

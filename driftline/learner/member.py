@@ -26,7 +26,7 @@ from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
-from driftline.state import State
+from driftline.state import Checkpoint, State
 from driftline.state.arena import grown_places
 from driftline.tasks import Distribution, Task, with_classes
 from driftline.theorem import AprioriBound
@@ -92,6 +92,8 @@ def check_longer(task: Task, known: int | None, features: int) -> None:
 
 class Member(Shell):
     """A learner that may sit in a committee."""
+
+    learned: ClassVar[tuple[str, ...]] = (*Shell.learned, "mapper")
 
     #: Whether rounds are gradient steps, which an audit repeats with the recorded step sizes. The
     #: rounds of other members are played again.
@@ -351,14 +353,6 @@ class Member(Shell):
             self._adopt(checked)
             self.mapper = mapper
 
-    def copy(self) -> Self:
-        """Return a learner of the same parts and state, which goes on by itself."""
-        with self._turn.lock:
-            made = self._like()
-            made._adopt(self._state())
-            made.mapper = None if self.mapper is None else self.mapper.copy()
-            return made
-
     @property
     def state(self) -> State:
         """All that changes when the learner learns, as a value: a copy."""
@@ -430,7 +424,7 @@ class Member(Shell):
             return play(row)
         row.labels = None if label is None else [label]  # which a map may refuse
         mapped, rounds, counted = self._mapped(row), self.rounds, mapper.counted
-        before = mapper.copy() if counted is None else None
+        before = Checkpoint(mapper) if counted is None else None
         try:
             played = play(mapped)
             mapper.remember(row)
@@ -438,7 +432,7 @@ class Member(Shell):
         except BaseException:
             if self.rounds != rounds:
                 if before is not None:
-                    mapper.become(before)
+                    before.restore()
                 if before is not None or mapper.counted == counted:
                     mapper.remember(row)
             raise

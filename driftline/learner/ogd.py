@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +32,7 @@ from driftline.parts import (
 )
 from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, mark_idle
-from driftline.state import State
+from driftline.state import Checkpoint, State
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
@@ -48,20 +47,12 @@ def _check_kind(part: object, kind: type, words: str) -> None:
         raise InputError(f"expected {words}, but got {part!r:.80}")
 
 
-class Checkpoint(NamedTuple):
-    """What a rollback restores: the state, and the account against a comparator."""
-
-    state: State
-    copied: bool  # whether the state has the weights
-    stored: np.ndarray | None  # the array itself, which a round changes in place
-    tickets: int
-    watch: Watch | None
-    tally: Tally
-
-
 #: No step of compiled parts overflows while inputs have no entry above 1e12, and parts no larger
 #: constant than this: the largest product, of five constants and three norms, stays below 1e140.
 LARGEST_CONSTANT = 1e9
+
+#: What changes as a learner learns that keeps no account.
+UNWATCHED = (*Member.learned, "engine")
 
 #: The uniform number of rounds that are learned without predicting, or predicted without drawing;
 #: and many of them, which nobody writes to.
@@ -118,6 +109,7 @@ class OGD(Member):
     """
 
     steps = True
+    scratch = ("_columns", "_prediction")
 
     def __init__(
         self,
@@ -159,7 +151,7 @@ class OGD(Member):
         rate.check(self.parts.setting)
         self.engine = engine_for(self.parts)(self.parts, dtype=self._check_dtype(dtype))
         self._watch: Watch | None = None
-        self._tally = Tally(task.largest_loss)
+        self._tally: Tally | None = None
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
         self._columns = np.empty((round_rows(task), 1))  # of a single round
         if not task.layout.ragged and task.prediction_space.size < 1:
@@ -168,6 +160,11 @@ class OGD(Member):
         self._certain = decoder.deterministic  # asked in every round
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
+
+    @property
+    def learned(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of what learning changes; an account against a comparator is among them."""
+        return UNWATCHED if self._watch is None else (*UNWATCHED, "_watch", "_tally")
 
     # -- rounds
 
@@ -194,15 +191,15 @@ class OGD(Member):
         with self._turn.lock:
             self._turn.check()
             self._watch = None if comparator is None else Watch(self.engine, comparator)
-            self._tally = Tally(self.task.largest_loss)
+            self._tally = tally = Tally(self.task.largest_loss)
             self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
             self._columns = np.empty((round_rows(self.task), 1))
-            return self._tally
+            return tally
 
     @property
     def tally(self) -> Tally:
         """The account against the comparator that :meth:`watch` was given."""
-        if self._watch is None:
+        if self._watch is None or self._tally is None:
             raise InputError("the learner keeps no account: give it a comparator by watch()")
         return self._tally
 
@@ -427,10 +424,8 @@ class OGD(Member):
 
     # -- files
 
-    def copy(self) -> Self:
-        """Return a learner of the same parts and state, which goes on by itself."""
+    def _check_copied(self) -> None:
         self._check_unwatched()
-        return super().copy()
 
     def _check_unwatched(self) -> None:
         if self._watch is not None:
@@ -493,29 +488,11 @@ class OGD(Member):
         """Say whether copying the weights costs no more than reading inputs of this size."""
         return self.engine.stored is None or self.engine.stored.size <= size
 
-    def _checkpoint(self, weights: bool) -> Checkpoint:
-        watch, tally = self._watch, self._tally
-        if watch is not None:
-            watch, tally = watch.copy(), replace(tally)
-        copied = weights or self.engine.stored is None
-        stored = self.engine.stored
-        return Checkpoint(self._state(weights), copied, stored, self._tickets, watch, tally)
+    def _origin(self, keep: bool) -> State | None:
+        return self._state() if keep else None
 
-    def _rollback(self, checkpoint: Checkpoint) -> None:
-        state = checkpoint.state
-        weights = state.weights if checkpoint.copied else checkpoint.stored
-        self.engine.restore(state.replaced(weights=weights))
-        if self.mapper is not None and state.map is not None:
-            self.mapper.restore(*state.map)
-        self._resume_tickets(state)
-        self._watch = checkpoint.watch
-        vars(self._tally).update(vars(checkpoint.tally))  # in place: a user may hold it
-
-    def _origin(self, checkpoint: Checkpoint) -> State:
-        return checkpoint.state.replaced(key=self._draws.key)
-
-    def _filled(self, origin: State, keep: bool) -> State | None:
-        return self.engine.filled(origin) if keep else None
+    def _filled(self, origin: State | None, keep: bool) -> State | None:
+        return None if origin is None else self.engine.filled(origin)
 
     def _room(self, labels: CheckedLabels) -> Batch:
         count, table = len(labels), np.empty((len(self._names), len(labels)))
@@ -569,7 +546,7 @@ class OGD(Member):
         if self._watch is None:
             return self.engine.play(block)
         played, seen = self._watch.play(block)
-        if played == block.stop - block.start:
+        if played == block.stop - block.start and self._tally is not None:
             self._tally.add(mark_idle(seen, self.parts))
         return played
 
@@ -602,12 +579,12 @@ class OGD(Member):
             return self._play_held(row, label, uniforms, prediction)
         if row.first_bad_row(engine.dtype) is not None:  # before anything is laid out for it
             refuse(row, 0)
-        before = engine.mark()
+        before, rounds = Checkpoint(engine, whole=False), engine.rounds
         try:
             engine.hold(row)
             return self._play_held(row, label, uniforms, prediction)
         except BaseException:  # a refused first round does not say how many features there are
-            engine.go_back(before)
+            engine.go_back(before, rounds)
             raise
 
     def _play_held(

@@ -88,6 +88,12 @@ class Outstanding:
         keep[places[known[places] == numbers]] = False
         return Outstanding(known[keep])
 
+    def copy(self) -> Outstanding:
+        """Return an independent copy."""
+        made = Outstanding()
+        made._numbers = self._numbers[:]
+        return made
+
     def to_array(self) -> np.ndarray:
         """Return a copy."""
         return np.array(self._numbers, dtype=np.int64)

@@ -244,25 +244,23 @@ class Shell(Asking):
             if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
                 refuse(rows, bad)
             keep = copied if given.audit is None else given.audit
-            before, rounds = self._checkpoint(copied or keep), self.rounds
+            before, rounds, tickets = self._checkpoint(copied), self.rounds, self._tickets
         try:
             with nullcontext() if given.sink is None else given.sink:
-                return self._played(rows, labels, given, before, keep)
+                return self._played(rows, labels, given, keep)
         except BaseException as error:
             with self._turn.lock, Shield():
                 kept = self.rounds - rounds
-                if copied or keep or not (kept or self._torn):
+                if copied or not (kept or self._torn):
                     self._rollback(before)
                 else:
                     self._settle()
-                    self._tickets = before.tickets + kept
+                    self._tickets = tickets + kept
                     _add_kept(error, kept, self._torn)
             raise
 
-    def _played(
-        self, rows: Rows, labels: CheckedLabels, given: Given, before: Any, keep: bool
-    ) -> Any:
-        """Play from a checkpoint; return the trace if there is a digest, or hand it to a sink."""
+    def _played(self, rows: Rows, labels: CheckedLabels, given: Given, keep: bool) -> Any:
+        """Play all batches; return the trace if there is a digest, or hand it to a sink."""
         digest, sink, late = given.digest, given.sink, given.late
         with self._turn.lock:
             self._meet(rows)
@@ -275,7 +273,7 @@ class Shell(Asking):
                 if given.probabilities:
                     shape = rows.rounds, labels_of(self.task)
                     room = room.with_column("probabilities", np.empty(shape))
-            origin = None if digest is None else self._origin(before)
+            origin = None if digest is None else self._origin(keep)
         size = self._batch_size(rows)
         if given.probabilities:
             size = max(1, min(size, MOST_SCORES // (self._scored * self.task.dim)))
@@ -400,11 +398,6 @@ class Shell(Asking):
         """Return parts and state as plain data and arrays."""
         with self._turn.lock:
             return self._to_saved()
-
-    def copy(self) -> Self:
-        """Return a learner of the same parts and state, which goes on by itself."""
-        about, arrays = self.to_saved()
-        return type(self).from_saved(about, {k: a.copy() for k, a in arrays.items()})
 
     def __reduce__(self) -> tuple[Callable[..., Self], Saved]:
         """Pickle and copy the saved form: addresses of compiled code hold in one process only."""

@@ -102,6 +102,9 @@ class CountingMember(ClassMember):
     A kind says its ``settings``, and declares the fields of its memory.
     """
 
+    learned: ClassVar[tuple[str, ...]] = (*ClassMember.learned, "memory")
+    scratch = ("_space", "_scores", "_column", "_prediction")
+
     kernel: ClassVar[Kernel]
 
     #: Whether rounds are played by the kernel.
@@ -183,7 +186,7 @@ class CountingMember(ClassMember):
         return made
 
     @property
-    def learned(self) -> Any:
+    def views(self) -> Any:
         """Views of the fields of the memory, by name."""
         assert self._width is not None
         return self.layout(self._width, self.memory).views(self.memory)
@@ -369,10 +372,8 @@ class CountingMember(ClassMember):
     def _copies_cheaply(self, size: int) -> bool:
         return self.memory.size <= size
 
-    def _filled(self, origin: State, keep: bool) -> State | None:
-        if not keep:
-            return None
-        if origin.memory is not None or self._width is None:
+    def _filled(self, origin: State | None, keep: bool) -> State | None:
+        if origin is None or origin.memory is not None or self._width is None:
             return origin
         return origin.replaced(memory=self.started(self._width), features=self._width)
 

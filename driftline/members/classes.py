@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,6 +27,8 @@ EVEN = 1e-3
 
 class ClassMember(Member):
     """Base of members without gradient steps: the class of highest score is predicted."""
+
+    learned: ClassVar[tuple[str, ...]] = (*Member.learned, "_width", "_rounds")
 
     def __init__(self, task: Task, seed: int | None, features: Map | None):
         if not isinstance(task, Task) or not self._suits(task):
@@ -124,16 +126,14 @@ class ClassMember(Member):
         self._resume(state)
         self._width, self._rounds = state.features, state.rounds
 
-    def _rollback(self, checkpoint: State) -> None:
-        self._adopt(checkpoint)
-        if self.mapper is not None and checkpoint.map is not None:
-            self.mapper.restore(*checkpoint.map)
-
     def _copies_cheaply(self, size: int) -> bool:
         return True
 
-    def _filled(self, origin: State, keep: bool) -> State | None:
-        return origin if keep else None
+    def _origin(self, keep: bool) -> State | None:
+        return self._state() if keep else None
+
+    def _filled(self, origin: State | None, keep: bool) -> State | None:
+        return origin
 
     # -- files
 
@@ -158,14 +158,8 @@ class ClassMember(Member):
 
     # -- what a shell asks for
 
-    def _checkpoint(self, weights: bool) -> State:
-        return self._state()
-
     def _copies(self, rows: Rows) -> bool:
         return True
-
-    def _origin(self, checkpoint: State) -> State:
-        return checkpoint.replaced(key=self._draws.key)
 
     def _room(self, labels: CheckedLabels) -> Batch:
         table, columns = round_table(len(labels))

@@ -76,6 +76,8 @@ class River(RowMember):
     (300, True)
     """
 
+    learned = (*RowMember.learned, "model")
+
     def __init__(
         self,
         task: Task,
@@ -193,6 +195,15 @@ class River(RowMember):
         if self._copy is None or self._copy[0] != self._rounds:
             self._copy = self._rounds, copied(self.model)
         return self._copy[1]
+
+    def _keep(self, name: str, value: Any) -> Any:
+        return self._frozen() if name == "model" else super()._keep(name, value)
+
+    def _back(self, name: str, kept: Any) -> Any:
+        if name != "model":
+            return super()._back(name, kept)
+        self._copy = None
+        return copied(kept)
 
     def _learned(self, weights: bool) -> dict[str, Any]:
         return {"model": self._frozen()}

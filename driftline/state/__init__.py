@@ -2,3 +2,5 @@
 
 from driftline.state.draws import Draws as Draws
 from driftline.state.state import State as State
+from driftline.state.stateful import Checkpoint as Checkpoint
+from driftline.state.stateful import Stateful as Stateful

@@ -317,7 +317,7 @@ def _named(given: Sequence[object] | None, count: int, what: str) -> tuple[str, 
 def _labels(learner: Member | Committee) -> Sequence[object]:
     """Return the names of labels: the labels themselves, or the numbers of tags."""
     task = learner.task
-    return list(task.label_space.all) or range(task.geometry.tags)
+    return list(task.labels.all) or range(task.geometry.tags)
 
 
 def _importance(

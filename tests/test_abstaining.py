@@ -138,9 +138,9 @@ def test_vote_is_that_of_the_worst_label_and_rows_are_single_votes():
         weights = rng.dirichlet(np.ones(members), 7)
         rows = task.many.average(made, weights)
         for t in range(7):
-            said = [task.prediction_space.value(own[t]) for own in made]
+            said = [task.predictions.value(own[t]) for own in made]
             one = task.average(said, weights[t])
-            assert one == task.prediction_space.value(rows[t])
+            assert one == task.predictions.value(rows[t])
             assert one == naive.cautious_vote(said, weights[t], cost)
 
 
@@ -242,7 +242,7 @@ def test_a_late_ticket_of_a_committee_that_has_grown_costs_what_it_did():
     made.run(X[:30], y[:30])
     ticket = made.ask(X[30])
     grown, none = made.grown(classes=5), ticket.made == -1
-    paid = grown._paid_then([ticket], [grown.task.label_space.check(4)], grown._row(X[30]))[0]
+    paid = grown._paid_then([ticket], [grown.task.labels.check(4)], grown._row(X[30]))[0]
     assert (paid[none] == 0.25).all() and (paid[~none] == 1.0).all()
     grown.step(X[31], y[31])
     grown.tell(ticket, 4)
@@ -429,7 +429,7 @@ def test_members_that_always_answer_sit_beside_those_that_do_not():
     rows = np.random.default_rng(0).normal(size=(50, 3))
     for member in made.members:
         single = [
-            member.task.prediction_space.numbers(member.draw(theta, np.empty(0))) for theta in rows
+            member.task.predictions.numbers(member.draw(theta, np.empty(0))) for theta in rows
         ]
         assert np.array_equal(member.top_rows(rows), single)
 

@@ -72,7 +72,7 @@ def any_label(task, generator, size):
         case T.PrecisionAtK():
             return generator.integers(0, 2, size)
         case T.Multilabel():
-            return generator.integers(0, 2, task.labels)
+            return generator.integers(0, 2, task.tags)
         case T.FixedSize():
             return generator.permutation(np.r_[np.ones(2, int), np.zeros(2, int)])
         case T.LabelRanking():

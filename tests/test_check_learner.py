@@ -304,7 +304,7 @@ class SharesWeights(dl.OGD):
         def predict(x):
             other.engine.stored = self.engine.stored
             row = other._row(x)
-            return other.task.prediction_space.value(other._look(row, numbers).predictions[0])
+            return other.task.predictions.value(other._look(row, numbers).predictions[0])
 
         return dl.Predictor(self.task, self.rounds, predict)
 
@@ -468,7 +468,7 @@ class Share(dl.tasks.Task):
 
     dim = 2
     guess = dl.tasks.Guess(0.25)
-    label_space = dl.tasks.Reals()
+    labels = dl.tasks.Reals()
 
     def encode(self, label):
         return np.array([label, 1.0])
@@ -487,7 +487,7 @@ class Share(dl.tasks.Task):
 class Whole(Share):
     """The same, which does not say that its predictions are real numbers."""
 
-    label_space = dl.tasks.Space()
+    labels = dl.tasks.Space()
 
 
 @dataclasses.dataclass(frozen=True)

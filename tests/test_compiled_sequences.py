@@ -238,7 +238,7 @@ def test_votes_and_target_losses_of_many_rounds_are_those_of_each(transitions):
     losses = task.many.losses(voted, labels)
     for t, n in enumerate(sizes):
         alone = task.average([rows[t, :n] for rows in members], weights[t])
-        assert np.array_equal(task.prediction_space.value(voted[t]), alone)
+        assert np.array_equal(task.predictions.value(voted[t]), alone)
         assert losses[t] == pytest.approx(task.loss(alone, labels[t]), abs=1e-15)
     for wrong in (voted[:, :1], voted + 9, voted[:4]):
         with pytest.raises((dl.InputError, ValueError)):

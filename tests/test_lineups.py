@@ -49,7 +49,7 @@ def stream_of(task, rounds=40):
     if task.kind == "relevance":
         return dl.streams.PlantedRankings(task, rounds, 1, seed=0)
     if isinstance(task, T.FScore):
-        stream = dl.streams.Planted(T.Multilabel(task.labels), rounds // number(20, 10), 1, seed=0)
+        stream = dl.streams.Planted(T.Multilabel(task.tags), rounds // number(20, 10), 1, seed=0)
         stream.task = task
         return stream
     return dl.streams.Planted(task, rounds, 1, seed=0)
@@ -174,7 +174,7 @@ class PlainClasses(T.Task):
     zero_one = True
     guess = T.Guess(2 / 3)
     dim = 3
-    label_space = T.Classes(3)
+    labels = T.Classes(3)
 
     def encode(self, label):
         return np.eye(3)[label]

@@ -61,7 +61,7 @@ def test_random_predictions_span_all(task):
     """Levels in the middle are never the best ones of a few random directions."""
     learner = LossOnly(dl.losses.FenchelYoung(task, R.Quadratic()), features=None)
     directions = np.random.default_rng(1).normal(size=(3000, task.dim))
-    every = task.label_space.all if task.kind == "levels" else map(task.top_prediction, directions)
+    every = task.labels.all if task.kind == "levels" else map(task.top_prediction, directions)
     encoded = np.array([task.encode_loss(prediction) for prediction in every])
     basis = learner._basis
     assert np.allclose(encoded @ basis @ basis.T, encoded)

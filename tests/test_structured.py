@@ -432,14 +432,14 @@ def test_tags_run_compiled_with_the_same_result_as_plainly(make):
         (lambda: dl.tasks.Ordinal(1), "2 levels or more"),
         (lambda: dl.tasks.LabelRanking(1), "2 items or more"),
         (lambda: dl.tasks.Matching(1), "2 rows or more"),
-        (lambda: dl.tasks.Multilabel(3).label_space.check([0, 1]), "rows of 3 zeros and ones"),
+        (lambda: dl.tasks.Multilabel(3).labels.check([0, 1]), "rows of 3 zeros and ones"),
         (
-            lambda: dl.tasks.Multilabel(2).label_space.check_all([[0, 1], [0, 2]]),
+            lambda: dl.tasks.Multilabel(2).labels.check_all([[0, 1], [0, 2]]),
             "in row 1 is not made of",
         ),
-        (lambda: dl.tasks.FixedSize(3, 1).label_space.check([1, 1, 0]), "with 1 ones"),
-        (lambda: dl.tasks.LabelRanking(3).label_space.check([0, 0, 2]), "an order of 0..2"),
-        (lambda: dl.tasks.Matching(3).label_space.check([0, 1, 3]), "an order of 0..2"),
+        (lambda: dl.tasks.FixedSize(3, 1).labels.check([1, 1, 0]), "with 1 ones"),
+        (lambda: dl.tasks.LabelRanking(3).labels.check([0, 0, 2]), "an order of 0..2"),
+        (lambda: dl.tasks.Matching(3).labels.check([0, 1, 3]), "an order of 0..2"),
         (lambda: dl.losses.FenchelYoung(dl.tasks.LabelRanking(3), E()), "is not known on"),
         (lambda: dl.losses.FenchelYoung(dl.tasks.Task(), Q()), "does not say its label_hull"),
         (lambda: Q(0.0), "must be positive"),
@@ -552,7 +552,7 @@ def test_a_task_given_by_its_oracle_is_the_one_it_describes():
     np.testing.assert_allclose(runs[0].risk, runs[1].risk, atol=1e-4)
     assert runs[1].gap.max() <= 1e-9 and runs[0].gap is None
     with pytest.raises(dl.InputError, match="squared norm 3"):
-        theirs.label_space.check([1, 1, 1, 0, 0])
+        theirs.labels.check([1, 1, 1, 0, 0])
     with pytest.raises(dl.InputError, match="must be negative"):
         dl.tasks.Oracle(5, best, 2 / 5, 2.0)
 

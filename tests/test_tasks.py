@@ -33,7 +33,7 @@ every_task = pytest.mark.parametrize(
 @every_task
 def test_decomposition_reproduces_the_loss(task, predictions, naive):
     for prediction in predictions:
-        for label in task.label_space.all:
+        for label in task.labels.all:
             split = task.encode(label) @ task.encode_loss(prediction) + task.offset(label)
             assert split == pytest.approx(naive(prediction, label), abs=1e-14)
             assert task.loss(prediction, label) == pytest.approx(naive(prediction, label))
@@ -41,7 +41,7 @@ def test_decomposition_reproduces_the_loss(task, predictions, naive):
 
 @every_task
 def test_every_label_has_a_free_prediction(task, predictions, naive):
-    for label in task.label_space.all:
+    for label in task.labels.all:
         assert min(task.loss(prediction, label) for prediction in predictions) == 0.0
 
 
@@ -75,17 +75,15 @@ def test_draws_have_the_right_mean(task, predictions, naive):
 @given(data=st.data())
 def test_best_prediction_has_least_expected_loss(task, predictions, naive, data):
     mu = data.draw(
-        st.lists(
-            st.floats(0, 1), min_size=len(task.label_space.all), max_size=len(task.label_space.all)
-        )
+        st.lists(st.floats(0, 1), min_size=len(task.labels.all), max_size=len(task.labels.all))
     )
     mu = np.array(mu) + 1e-3
     mu /= mu.sum()
-    encoded = mu @ np.array([task.encode(label) for label in task.label_space.all])
+    encoded = mu @ np.array([task.encode(label) for label in task.labels.all])
     best = task.best_prediction(encoded)
 
     def cost(prediction):
-        return sum(m * naive(prediction, y) for m, y in zip(mu, task.label_space.all, strict=True))
+        return sum(m * naive(prediction, y) for m, y in zip(mu, task.labels.all, strict=True))
 
     assert cost(best) <= min(map(cost, predictions)) + 1e-12
 
@@ -97,16 +95,16 @@ def test_best_prediction_has_least_expected_loss(task, predictions, naive, data)
 )
 def test_constants_of_the_first_theorem(task, naive):
     norm = lambda v: np.abs(v).sum()  # noqa: E731
-    encodings = [task.encode(y) for y in task.label_space.all]
+    encodings = [task.encode(y) for y in task.labels.all]
     distances = [
         norm(a - b) for i, a in enumerate(encodings) for j, b in enumerate(encodings) if i != j
     ]
     assert min(distances) == pytest.approx(task.separation)
     for _ in range(50):
-        pi = rng.dirichlet(np.full(len(task.label_space.all), 0.5))
+        pi = rng.dirichlet(np.full(len(task.labels.all), 0.5))
         mean = pi @ np.array(encodings)
-        for y in task.label_space.all:
-            expected = sum(w * naive(p, y) for w, p in zip(pi, task.label_space.all, strict=True))
+        for y in task.labels.all:
+            expected = sum(w * naive(p, y) for w, p in zip(pi, task.labels.all, strict=True))
             assert expected <= task.loss_slope * norm(mean - task.encode(y)) + 1e-12
 
 
@@ -130,14 +128,14 @@ def test_a_vertex_is_drawn_whatever_the_uniform():
         (lambda: dl.tasks.CostSensitive([[0, 1], [-2, 0]]), "row 1 is -2"),
         (lambda: dl.tasks.CostSensitive([0, 1]), "must be a matrix"),
         (lambda: dl.tasks.CostSensitive([[0.0, np.nan], [0, 1]]), "finite"),
-        (lambda: dl.tasks.Multiclass(3).label_space.check(3), "outside 0..2"),
-        (lambda: dl.tasks.Multiclass(3).label_space.check(-1), "outside 0..2"),
-        (lambda: dl.tasks.Multiclass(3).label_space.check("a"), "whole numbers"),
-        (lambda: dl.tasks.Multiclass(3).label_space.check(1.5), "whole numbers"),
-        (lambda: dl.tasks.Multiclass(3).label_space.check_all([0, 1, 7]), "label 7 in row 2"),
-        (lambda: dl.tasks.Multiclass(3).label_space.check_all([[0, 1]]), "vector"),
-        (lambda: dl.tasks.Binary().label_space.check_all([1, 0]), "label 0 in row 1"),
-        (lambda: dl.tasks.Binary().label_space.check(0), "neither -1 nor"),
+        (lambda: dl.tasks.Multiclass(3).labels.check(3), "outside 0..2"),
+        (lambda: dl.tasks.Multiclass(3).labels.check(-1), "outside 0..2"),
+        (lambda: dl.tasks.Multiclass(3).labels.check("a"), "whole numbers"),
+        (lambda: dl.tasks.Multiclass(3).labels.check(1.5), "whole numbers"),
+        (lambda: dl.tasks.Multiclass(3).labels.check_all([0, 1, 7]), "label 7 in row 2"),
+        (lambda: dl.tasks.Multiclass(3).labels.check_all([[0, 1]]), "vector"),
+        (lambda: dl.tasks.Binary().labels.check_all([1, 0]), "label 0 in row 1"),
+        (lambda: dl.tasks.Binary().labels.check(0), "neither -1 nor"),
         (lambda: dl.tasks.CostSensitive([[0, 1], [1, 0]]).encode_loss(2), "prediction 2"),
     ],
 )
@@ -148,5 +146,5 @@ def test_bad_input_is_named(make, words):
 
 def test_whole_floats_are_labels_too():
     np.testing.assert_array_equal(
-        dl.tasks.Binary().label_space.check_all(np.array([1.0, -1.0])), [[1], [-1]]
+        dl.tasks.Binary().labels.check_all(np.array([1.0, -1.0])), [[1], [-1]]
     )

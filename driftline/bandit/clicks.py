@@ -130,7 +130,7 @@ class Clicks(Mixed):
             self.carriers = []
 
     def _suits(self, task: Task) -> bool:
-        graded = task.label_space.graded and not getattr(task, "exponential", False)
+        graded = task.labels.graded and not getattr(task, "exponential", False)
         return bool(task.geometry.tags or graded)
 
     # -- the memory
@@ -207,8 +207,8 @@ class Clicks(Mixed):
 
     def _room(self, labels: CheckedLabels) -> Batch:
         count, (table, columns) = len(labels), round_table(len(labels))
-        width = self.task.prediction_space.width(labels)
-        columns["prediction"] = self.task.prediction_space.rows(count, width)
+        width = self.task.predictions.width(labels)
+        columns["prediction"] = self.task.predictions.rows(count, width)
         if self.carriers:
             columns["slack"] = np.empty((count, len(self.carriers)))
         return Batch(columns, table=table)

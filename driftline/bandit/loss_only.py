@@ -209,8 +209,8 @@ class LossOnly(Hidden):
 
     def _room(self, labels: CheckedLabels) -> Batch:
         table, columns = round_table(len(labels))
-        width = self.task.prediction_space.width(labels)
-        columns["prediction"] = self.task.prediction_space.rows(len(labels), width)
+        width = self.task.predictions.width(labels)
+        columns["prediction"] = self.task.predictions.rows(len(labels), width)
         return Batch(columns, table=table)
 
     def _play_mapped(
@@ -241,11 +241,11 @@ class LossOnly(Hidden):
         If the round is told, both are those that were kept of it.
         """
         prediction, measured, mean = self._drawn(x, uniform)
-        task, truth = self.task, self.task.label_space.value(label)
-        row = task.prediction_space.numbers(prediction)
+        task, truth = self.task, self.task.labels.value(label)
+        row = task.predictions.numbers(prediction)
         if told is not None:
             row, measured = told[: len(row)].astype(row.dtype), told[len(row) :].copy()
-            prediction = task.prediction_space.value(row)
+            prediction = task.predictions.value(row)
         value = self.loss.value_and_grad(self._theta(x), truth)[0]
         risk = float(task.encode(truth) @ mean + task.offset(truth))
         paid = task.loss(prediction, truth)
@@ -282,9 +282,7 @@ class LossOnly(Hidden):
     def _step(self, x: np.ndarray, measured: np.ndarray, paid: float) -> None:
         """Step along the gradient at the estimated encoding; go back into the ball."""
         task: Any = self.task
-        known = task.label_space.value(
-            task.label_space.check(task.geometry.top_label(self._theta(x)))
-        )
+        known = task.labels.value(task.labels.check(task.geometry.top_label(self._theta(x))))
         _, gradient = self.loss.value_and_grad(self._theta(x), known)
         guess = measured * (paid - task.constant_offset)
         gradient = gradient + self._factor * (task.encode(known) - guess)
@@ -324,7 +322,7 @@ class LossOnly(Hidden):
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> float:
         """Return the loss of the prediction."""
         if loss is None:
-            truth = self.task.label_space.value(self.task.label_space.check(label))
+            truth = self.task.labels.value(self.task.labels.check(label))
             return float(self.task.loss(ticket.prediction, truth))
         most = self.task.largest_loss
         if not 0.0 <= loss <= most * (1.0 + 1e-9):  # losses are rounded
@@ -334,7 +332,7 @@ class LossOnly(Hidden):
     def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket, paid: object) -> None:
         """Learn from the loss of a prediction, by what it measures."""
         task = self.task
-        predicted = task.label_space.value(task.label_space.check(ticket.prediction))
+        predicted = task.labels.value(task.labels.check(ticket.prediction))
         measured = ticket.checked_means(1)[0]
         self._check_measured(measured, predicted)
 
@@ -356,15 +354,15 @@ class LossOnly(Hidden):
 
     def _kept_size(self, labels: CheckedLabels) -> int:
         """Return room for a prediction, and for what it measures."""
-        return self.task.prediction_space.width(labels) + self.task.dim
+        return self.task.predictions.width(labels) + self.task.dim
 
     def _check_kept(self, kept: np.ndarray, label: Label) -> None:
         count = len(kept) - self.task.dim
-        prediction = kept[:count].astype(self.task.prediction_space.dtype)
+        prediction = kept[:count].astype(self.task.predictions.dtype)
         if (prediction != kept[:count]).any():
             raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
-        predicted = self.task.label_space.value(
-            self.task.label_space.check(self.task.prediction_space.value(prediction))
+        predicted = self.task.labels.value(
+            self.task.labels.check(self.task.predictions.value(prediction))
         )
         self._check_measured(kept[count:], predicted)
 

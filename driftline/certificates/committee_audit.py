@@ -70,7 +70,7 @@ def certify_committee(
             raise InputError(f"the {name} of the guard was not recorded in every round")
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
     task = learner_of(trace.members[0]).task
-    labels, largest = task.label_space.check_all(labels), task.largest_loss
+    labels, largest = task.labels.check_all(labels), task.largest_loss
     rounds_seen = [member.rounds_seen for member in members if member.rounds_seen]
     made = [as_rows(member.prediction) for member in trace.members]
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)

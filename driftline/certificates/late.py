@@ -180,7 +180,7 @@ def _asked(
         codes,
         uniforms,
         columns,
-        learner.task.prediction_space.rows(count, recorded.shape[1]),
+        learner.task.predictions.rows(count, recorded.shape[1]),
         restarted=_restarts(trace, events, alarm),
         sample_weight=_of_events(trace.sample_weight, events),
         asked=events.asked,

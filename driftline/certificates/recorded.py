@@ -29,20 +29,18 @@ def stream_of(
     trace: Trace, task: Task, inputs: Inputs, labels: Labels
 ) -> tuple[Rows, CheckedLabels]:
     """Return the rows and labels of a trace's rounds, if these can be its rounds."""
-    rows, labels = task.layout.rows(inputs), task.label_space.check_all(labels)
+    rows, labels = task.layout.rows(inputs), task.labels.check_all(labels)
     if not rows.rounds == len(labels) == len(trace):
         raise InputError(
             f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
             f"{len(labels)} labels"
         )
     rows.check_labels(labels)
-    if (width := task.prediction_space.width(labels)) != (
-        own := as_rows(trace.prediction).shape[1]
-    ):
+    if (width := task.predictions.width(labels)) != (own := as_rows(trace.prediction).shape[1]):
         raise InputError(
             f"predictions of {task!r} have {width} numbers here, but the trace has {own}"
         )
-    dtype = np.dtype(task.prediction_space.dtype)
+    dtype = np.dtype(task.predictions.dtype)
     if trace.prediction.dtype != dtype:
         raise InputError(
             f"predictions of {task!r} must be {dtype}, but the trace has {trace.prediction.dtype}"

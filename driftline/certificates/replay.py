@@ -73,7 +73,7 @@ class Replay:
             self.labels[start:stop],
             self.uniforms[start:stop],
             columns,
-            self.learner.task.prediction_space.rows(count, self.predictions.shape[1]),
+            self.learner.task.predictions.rows(count, self.predictions.shape[1]),
             restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
             sample_weight=None if (own := trace.sample_weight) is None else own[start:stop],
         )

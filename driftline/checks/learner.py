@@ -132,7 +132,7 @@ def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
         words = "steps, tickets and runs predict the same"
         law(equal(made, ticket.prediction), words, round=t, step=made, ask=ticket.prediction)
         law(
-            equal(stepped.task.prediction_space.numbers(made), recorded),
+            equal(stepped.task.predictions.numbers(made), recorded),
             words,
             round=t,
             step=made,
@@ -140,7 +140,7 @@ def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
         )
         if getattr(ran, "feedback", "full") != "clicks":  # whose loss is that of what was shown
             paid, said = (
-                ran.task.loss(ran.task.prediction_space.value(recorded), label),
+                ran.task.loss(ran.task.predictions.value(recorded), label),
                 trace.target_loss[t],
             )
             close = abs(paid - said) <= 1e-9 * (1.0 + abs(paid))
@@ -227,7 +227,7 @@ def _check_engines(learner: OGD, inputs: Inputs, labels: Labels) -> None:
         x, label = row(inputs, 0), labels[0]
         theta = learner.copy().scores(x)
         value, _ = inner.value_and_grad(
-            theta, learner.task.label_space.value(learner.task.label_space.check(label))
+            theta, learner.task.labels.value(learner.task.labels.check(label))
         )
         words, wanted = "a scaled loss is recorded scaled", factor * value
         law(np.isclose(made.loss[0], wanted), words, loss=made.loss[0], scaled=wanted)

@@ -37,7 +37,7 @@ def check_loss(
     """
     task = loss.task
     labels = labels_of(task, labels)
-    dim = task.geometry.size_of(task.label_space.check(labels[0])) if size is None else size
+    dim = task.geometry.size_of(task.labels.check(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
     slack = 1e-6 if loss.inexact else 1e-9
     _check_factor(loss, np.linspace(-1.0, 1.0, dim), labels)
@@ -89,11 +89,11 @@ def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> Non
                 target = task.encode(label)
             else:
                 own = np.asarray(task.params(theta.size), dtype=np.float64)
-                task.kernels.encode(task.label_space.check(label), own, target)
+                task.kernels.encode(task.labels.check(label), own, target)
             value = loss.kernels.loss(theta, target, params, work, grad)
             numbers += [value, *grad]
         if loss.kernels.values is not None:
-            values, squares = np.empty((2, len(loss.task.label_space.all)))
+            values, squares = np.empty((2, len(loss.task.labels.all)))
             loss.kernels.values(theta, params, work, values, squares)
             numbers += [*values, *np.sqrt(squares)]
         made.append(np.array(numbers))

@@ -242,7 +242,7 @@ class Committee(Shell):
 
     def step(self, x: Input, label: Label) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
-        row, checked = self._row(x), self.task.label_space.check(label)
+        row, checked = self._row(x), self.task.labels.check(label)
         with self._turn.lock, self._shield():
             self._turn.check()
             number = self._tickets
@@ -264,23 +264,21 @@ class Committee(Shell):
         weights = weighed.weights if isinstance(weighed, Mixed) else weighed
         if watched is not None:
             prediction, risk = (
-                task.prediction_space.value(watched.played[0]),
+                task.predictions.value(watched.played[0]),
                 float(watched.paid[0, 0]),
             )
             losses = watched.losses
             loss = (
-                task.loss(prediction, task.label_space.value(checked))
-                if losses is None
-                else losses[0]
+                task.loss(prediction, task.labels.value(checked)) if losses is None else losses[0]
             )
             return CommitteeRound(prediction, risk, float(loss), weights[0], risks)
         if task.zero_one:
-            one = rule.one(task, Made(made, weights, mixed), task.label_space.value(checked))
+            one = rule.one(task, Made(made, weights, mixed), task.labels.value(checked))
             if one is not None:
                 return CommitteeRound(*one, one[1], weights[0], risks)
         rows = rule.predictions(task, Made([own[np.newaxis] for own in made], weights, mixed))
         loss = float(task.many.losses(rows, [checked])[0])
-        return CommitteeRound(task.prediction_space.value(rows[0]), loss, loss, weights[0], risks)
+        return CommitteeRound(task.predictions.value(rows[0]), loss, loss, weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
@@ -326,7 +324,7 @@ class Committee(Shell):
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
             if key not in known:
-                truth = task.label_space.value(label)
+                truth = task.labels.value(label)
                 known[key] = task.encode(truth), task.offset(truth)
             target, offset = known[key]
             own = means[i]
@@ -1128,7 +1126,7 @@ class Committee(Shell):
         members = zip(self.members, batch.members, states, strict=True)
         traces = tuple(member._trace(own, state, "") for member, own, state in members)
         names = ("risk", "target_loss", "weights", "member_risk")
-        prediction = self.task.prediction_space.values(batch["prediction"])
+        prediction = self.task.predictions.values(batch["prediction"])
         columns: dict[str, Any] = {name: batch[name] for name in names}
         for name in ("sample_weight", "probabilities", *GUARDED):
             columns[name] = batch.columns.get(name)

@@ -45,7 +45,7 @@ class FusedStep:
         self._labels = np.empty((1, checked.size), np.int64)
         self._uniforms = np.full((count, 1, 1), 0.5)
         self._trace = np.empty((round_rows(task), count))
-        self._predictions = np.empty((count, 1, task.prediction_space.size), np.int64)
+        self._predictions = np.empty((count, 1, task.predictions.size), np.int64)
         self._certain = all(member.decoder.deterministic for member in members)
         self._first, self._buffer = 0, np.empty((0, count, 1, 1))
         self._seats, self._detected, words = [], [], []

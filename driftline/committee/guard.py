@@ -344,8 +344,8 @@ class Guard(Account):
         ]
         more = sets + sets * len(members)
         super().__init__(task, np.array(kinds, dtype=np.int64), budget, heaviest, more)
-        self.labels = len(list(task.answers.label_space.all))
-        limit, cost = task.prediction_space.doubt
+        self.labels = len(list(task.answers.labels.all))
+        limit, cost = task.predictions.doubt
         self.cost = cost if math.isfinite(limit) else math.inf
         self.ratio, self.chance, self.draws = 0.5, 0.0, math.isinf(self.cost)
         if math.isfinite(self.cost):
@@ -402,7 +402,7 @@ class Guard(Account):
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
         """Return places of labels: of a sign 0 or 1."""
-        made = self.task.label_space.codes(np.reshape(labels, -1))
+        made = self.task.labels.codes(np.reshape(labels, -1))
         return np.ascontiguousarray(made, dtype=np.int64)
 
     def learn(
@@ -449,13 +449,13 @@ class Guard(Account):
             np.array(params),
             *(state, work, played, paid, book, rounds_of, kept),
         )
-        return Watched(self.task.label_space.from_codes(played), paid, book)
+        return Watched(self.task.labels.from_codes(played), paid, book)
 
     def means(self, watched: Watched, encoded: np.ndarray) -> np.ndarray:
         """Return mean loss encodings of predictions; ``encoded`` are those of what was drawn."""
         drawn = np.flatnonzero(watched.book[:, -1] == 1.0)
         if len(drawn) and math.isinf(self.cost):
-            rows = np.array(list(self.task.answers.label_space.all))[:, np.newaxis]
+            rows = np.array(list(self.task.answers.labels.all))[:, np.newaxis]
             chances = 1.0 - watched.book[drawn, : self.labels]
             encoded[drawn] = chances @ self.task.many.encode_losses(rows, self.task.dim)
         return encoded

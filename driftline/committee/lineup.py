@@ -214,12 +214,12 @@ def auto(
     seen = Standardise() if scaling else None
     if feedback == "clicks":
         return Clicks(task, features=seen, seed=seed)
-    if feedback == "bandit" and not (task.zero_one and len(task.label_space.all) == 2):
+    if feedback == "bandit" and not (task.zero_one and len(task.labels.all) == 2):
         return Bandit(task, features=seen, seed=seed)
     constant = RARE if task.geometry.tags else task.layout.constant
     scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
-    kind, cost = task.answers.kind, task.prediction_space.doubt.cost
+    kind, cost = task.answers.kind, task.predictions.doubt.cost
     lineup = LINEUPS.get(kind, _structured)
     combine = usual_rule(task) if combine is None else combine
     rule_of(combine).check(task)

@@ -317,10 +317,10 @@ class Mixture(Stateful):
 
     def __init__(self, members: Sequence[Member]):
         self.task, self.members = members[0].task, len(members)
-        self.labels = len(list(self.task.answers.label_space.all))
+        self.labels = len(list(self.task.answers.labels.all))
         #: Members without probabilities.
         self.sure = [j for j, member in enumerate(members) if member.nats is None]
-        limit, cost = self.task.prediction_space.doubt
+        limit, cost = self.task.predictions.doubt
         self.cost = cost if math.isfinite(limit) else math.inf
         self.state = np.full(TEMPERATURES * (self.members + 1), 1.0 / TEMPERATURES)
 
@@ -339,7 +339,7 @@ class Mixture(Stateful):
         """Write scores of members without probabilities: of what each of all members predicts."""
         for j in self.sure:
             scores[:, :, j] = 0.0
-            codes = self.task.label_space.codes(np.reshape(predictions[j], -1))
+            codes = self.task.labels.codes(np.reshape(predictions[j], -1))
             rounds = np.flatnonzero(codes >= 0)
             scores[rounds, codes[rounds], j] = SURE
 
@@ -361,7 +361,7 @@ class Mixture(Stateful):
         """
         counts = ONCE if sample_weight is None else np.ascontiguousarray(sample_weight)
         log = SILENT if alarms is None else (PARAMS, alarms.state)
-        codes = np.ascontiguousarray(self.task.label_space.codes(np.reshape(labels, -1)))
+        codes = np.ascontiguousarray(self.task.labels.codes(np.reshape(labels, -1)))
         given = (np.ascontiguousarray(losses), codes, counts)
         return self._mix(shares, scores, *given, (*log, *(late or AT_ONCE)), NOT_ASKED, out)
 
@@ -396,8 +396,8 @@ class Mixture(Stateful):
         return Mixed(
             weights,
             probabilities,
-            self.task.label_space.from_codes(made),
-            self.task.label_space.from_codes(theirs),
+            self.task.labels.from_codes(made),
+            self.task.labels.from_codes(theirs),
         )
 
     def resume(self, state: object) -> None:

@@ -291,13 +291,11 @@ class OneBook(Account):
         own = min(own, self.largest)  # whatever the ticket's distributions say
         ratio, may = 1.0 - self.member.parts.decoder.surrogate_gap, own
         if not self.task.layout.ragged and len(scores) == self.task.dim:
-            value, _ = self.member.parts.loss.value_and_grad(
-                scores, self.task.label_space.value(label)
-            )
+            value, _ = self.member.parts.loss.value_and_grad(scores, self.task.labels.value(label))
             may = max(may, ratio * value)
         paid = own
         if book[-1] == 0.0:
-            row = np.atleast_2d(self.task.prediction_space.numbers(ticket.prediction))
+            row = np.atleast_2d(self.task.predictions.numbers(ticket.prediction))
             (paid,) = self.task.many.losses(row, [label])
         return np.array([ticket.rounds, paid, min(may, self.largest), 0.0, book[-1]])
 

@@ -69,17 +69,17 @@ def chances_and_doubt(
         tags = tag_chances(learner, X, vote)[0]
         return tags, np.zeros(len(tags), dtype=bool)
     if learner.features is None:  # nothing is known yet, not even how many features there are
-        count = len(list(task.answers.label_space.all))
+        count = len(list(task.answers.labels.all))
         return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
     if isinstance(learner, Committee) and learner.rule.scored:
         looked = learner.look(X)
         assert looked.probabilities is not None
-        none = (looked.predictions[:, 0] < 0) & (not task.label_space.signs)
+        none = (looked.predictions[:, 0] < 0) & (not task.labels.signs)
         return np.log(looked.probabilities), none
     weights, scores = beliefs(learner, X)
     codes = voted(learner, scores) if vote else None
     none = np.zeros(scores.shape[1], dtype=bool)
-    if codes is not None and not task.label_space.signs:
+    if codes is not None and not task.labels.signs:
         none = codes[:, 0] < 0
     return log_probabilities(task, scores, weights[np.newaxis], codes), none
 

@@ -29,7 +29,7 @@ def certain_loss(task: Any) -> Scaled | None:
     task = task.answers
     if task.geometry.classes or task.geometry.tags:
         return Scaled(Logistic(task), 2.0)
-    if task.label_space.graded:
+    if task.labels.graded:
         return Scaled(PairwiseLogistic(task, most=max(DOCUMENTS, 2 * task.fewest)), 2.0)
     if task.geometry.part_size:
         return Scaled(CRF(task), 2.0)
@@ -42,7 +42,7 @@ def certain_loss(task: Any) -> Scaled | None:
 
 def certain_decoder(task: Task, loss: Loss) -> Decoder:
     """Return the deterministic decoder of a task: the best label, or none in doubt."""
-    limit, cost = task.prediction_space.doubt
+    limit, cost = task.predictions.doubt
     return Argmax(loss) if math.isinf(limit) else Abstain(loss, cost)
 
 

@@ -173,7 +173,7 @@ class Argmax(Decoder):
     @property
     def draw_kernel(self) -> Kernel | None:
         """For ranks, the order that was found."""
-        ranks = self.kernel is decode_order and self.loss.task.prediction_space.ranks
+        ranks = self.kernel is decode_order and self.loss.task.predictions.ranks
         return draw_order if ranks else None
 
     def scratch(self, size: int) -> int:

@@ -265,7 +265,7 @@ class ValueDecoder(Decoder):
 
     def scratch(self, size: int) -> int:
         """Return room for losses, squared gradients and chances of all labels."""
-        return 3 * len(self.loss.task.label_space.all)
+        return 3 * len(self.loss.task.labels.all)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
@@ -274,7 +274,7 @@ class ValueDecoder(Decoder):
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the probability of missing ``label`` at scores ``theta``."""
-        index = list(self.loss.task.label_space.all).index(label)
+        index = list(self.loss.task.labels.all).index(label)
         return float(self._wrong(theta)[index])
 
     def _wrong(self, theta: np.ndarray) -> np.ndarray:

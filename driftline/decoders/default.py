@@ -31,7 +31,7 @@ def default_decoder(loss: Loss, task: Task | None = None) -> tuple[Loss, Decoder
     """
     family = loss.family
     if task is not None and task.answers is not task:
-        return loss, Abstain(loss, task.prediction_space.doubt.cost)
+        return loss, Abstain(loss, task.predictions.doubt.cost)
     if isinstance(family, ConvolutionalFenchelYoung):
         return loss, Convolutional(loss)
     if isinstance(family, FenchelYoung):

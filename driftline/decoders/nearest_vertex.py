@@ -146,7 +146,7 @@ class NearestVertex(Decoder):
     def scratch(self, size: int) -> int:
         """Return one number per label, for classes; for others, room for a vertex."""
         if self._of_classes:
-            return len(self.loss.task.label_space.all)
+            return len(self.loss.task.labels.all)
         return vertex_scratch(self.loss.task, size) if self.kernel is nearest_vertex else 0
 
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:

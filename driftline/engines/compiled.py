@@ -296,13 +296,13 @@ class CompiledEngine(Engine):
         """Return some label, as a row, and how wide predictions are."""
         if (known := self._label) is None:
             task = self.parts.task
-            label = task.label_space.any(rows.largest if isinstance(rows, Groups) else size)
-            known = label[np.newaxis], task.prediction_space.width([label])
+            label = task.labels.any(rows.largest if isinstance(rows, Groups) else size)
+            known = label[np.newaxis], task.predictions.width([label])
             self._label = None if isinstance(rows, Groups) else known
         return known
 
     def _any_labels(self, rows: Groups, start: int, stop: int) -> list[np.ndarray]:
         """Return some label for each of some rounds."""
         sizes = rows.sizes[start:stop].tolist()
-        known = {size: self.parts.task.label_space.any(size) for size in set(sizes)}
+        known = {size: self.parts.task.labels.any(size) for size in set(sizes)}
         return [known[size] for size in sizes]

@@ -411,7 +411,7 @@ class Keyed:
                 found: Any = take(rows, known)
                 numbers = self._store.look(found, slots[known])
                 for place, own in zip(known.tolist(), numbers, strict=True):
-                    made[place] = self.task.prediction_space.value(own)
+                    made[place] = self.task.predictions.value(own)
                 known = known[:0]
             for places in _groups(slots, known):
                 self._store.enter(int(slots[places[0]]), asking=False)

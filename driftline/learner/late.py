@@ -215,7 +215,7 @@ class Waiting:
         """Refuse what no run can have left: the rounds may come from anywhere."""
         count, known = (
             self.rows.rounds,
-            task.label_space.check_all([task.label_space.value(y) for y in self.labels]),
+            task.labels.check_all([task.labels.value(y) for y in self.labels]),
         )
         pairs = zip(known, self.labels, strict=True)
         if len(known) != count or not all(np.array_equal(*pair) for pair in pairs):

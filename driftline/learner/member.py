@@ -234,11 +234,11 @@ class Member(Shell):
 
     def step(self, x: Input, label: Label) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
-        row, checked = self._row(x), self.task.label_space.check(label)
+        row, checked = self._row(x), self.task.labels.check(label)
         with self._turn.lock:
             self._turn.check()
             prediction, columns = self._learn_next(row, checked)
-            return Round(self.task.prediction_space.value(prediction), *columns[:5].tolist())
+            return Round(self.task.predictions.value(prediction), *columns[:5].tolist())
 
     @abstractmethod
     def _play_mapped(

@@ -84,7 +84,7 @@ def gives_probabilities(task: Task) -> bool:
 
 def labels_of(task: Task) -> int:
     """Return how many labels have a probability in every row; of tags, how many tags there are."""
-    return task.geometry.tags or len(task.label_space.all)
+    return task.geometry.tags or len(task.labels.all)
 
 
 def log_probabilities(
@@ -107,7 +107,7 @@ def log_probabilities(
     if task.geometry.tags:
         return tag_log_probabilities(scores, weights, predicted)[0]
     if predicted is not None:
-        predicted = task.label_space.codes(predicted)
+        predicted = task.labels.codes(predicted)
     return agreed(_pooled(_label_scores(task, scores), weights), predicted)
 
 

@@ -162,16 +162,16 @@ class Loss(Part):
         if kernels.values is None:
             raise InputError(f"{type(self).__name__} cannot list its values for all labels")
         theta = check_scores(theta, self.task)
-        values, squares = np.empty((2, len(self.task.label_space.all)))
+        values, squares = np.empty((2, len(self.task.labels.all)))
         params = self._params(theta.size)
         kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
 
     def _values_one_by_one(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for every label, the loss and the squared norm of its gradient."""
-        if not len(self.task.label_space.all):
+        if not len(self.task.labels.all):
             raise InputError(f"{self.task!r} has too many labels to list their losses")
-        both = [self.value_and_grad(theta, label) for label in self.task.label_space.all]
+        both = [self.value_and_grad(theta, label) for label in self.task.labels.all]
         return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
 
     def check_gaps(self, gaps: np.ndarray, values: np.ndarray) -> None:

@@ -344,7 +344,7 @@ class ConvolutionalFenchelYoung(Loss):
                 gap = matching_gap
                 return Route(matchings_quadratic, room=matching_workspace, gap=gap, apart=True)
             case "f-score" if not self.whole_space:
-                more = (float(task.labels), *task.shares.ravel())
+                more = (float(task.tags), *task.shares.ravel())
                 given = (fscore_workspace, fscore_gap, fscore_chances)
                 return Route(fscore_quadratic, lambda size: more, *given)
             case "costs" if isinstance(task.label_hull, Simplex) and not any(task.offsets):
@@ -395,7 +395,7 @@ class ConvolutionalFenchelYoung(Loss):
     @property
     def discounts_at(self) -> int | None:
         """Behind the parameters of all kernels, where there are discounts."""
-        return 3 if self.task.label_space.graded else None
+        return 3 if self.task.labels.graded else None
 
     def workspace(self, size: int) -> int:
         """Return room for the move, and for the buffers to find it."""
@@ -410,7 +410,7 @@ def default_regularizer(task: Task) -> Regularizer:
     scales are better in larger balls and under more drift, smaller ones with many classes or noise.
     """
     hull = task.label_hull
-    if task.label_space.graded:
+    if task.labels.graded:
         return Quadratic(3.0)
     if isinstance(hull, Simplex):
         return Entropy(0.3)

@@ -101,7 +101,7 @@ class Hinge(Loss):
         """1 / (1 - kappa), half of it with one score; infinite for kappa = 1."""
         if self.kappa == 1.0:
             return math.inf
-        return (0.5 if self.task.label_space.signs else 1.0) / (1.0 - self.kappa)
+        return (0.5 if self.task.labels.signs else 1.0) / (1.0 - self.kappa)
 
     @property
     def caveat(self) -> str:

@@ -203,7 +203,7 @@ class Logistic(Loss):
     def self_bound(self) -> float:
         """The tight constant M; for d tags, that of one tag over d."""
         task = self.task
-        parts = 2.0 * task.dim if task.geometry.tags or task.label_space.signs else 1.0
+        parts = 2.0 * task.dim if task.geometry.tags or task.labels.signs else 1.0
         return SELF_BOUND / (parts * math.log(self.base))
 
     @property

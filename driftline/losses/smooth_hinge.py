@@ -155,7 +155,7 @@ class SmoothHinge(Loss):
     @property
     def self_bound(self) -> float:
         """4, or 2 with one score."""
-        return 2.0 if self.task.label_space.signs else 4.0
+        return 2.0 if self.task.labels.signs else 4.0
 
     @property
     def uniform_mix_ratio(self) -> float:

@@ -279,9 +279,7 @@ class CountingMember(ClassMember):
 
     def _all_constants(self, width: int) -> np.ndarray:
         """Return the kernel's constants, and behind them when there is no answer."""
-        return np.array(
-            [*self.constants(width), *self.task.prediction_space.doubt], dtype=np.float64
-        )
+        return np.array([*self.constants(width), *self.task.predictions.doubt], dtype=np.float64)
 
     def _advance(
         self,
@@ -295,7 +293,7 @@ class CountingMember(ClassMember):
     ) -> int:
         """Play rounds up to the first row that is not finite; return how many were played."""
         learning = every(len(inputs)) if asked is None else ~asked
-        codes = self.task.label_space.codes(labels)
+        codes = self.task.labels.codes(labels)
         given = (inputs, codes, sample_weight, self._constants, self.memory, self._space, True)
         room = self._scores if scores is None else scores
         played = int(self.kernel.compiled(*given, learning, room, trace, predictions))

@@ -38,7 +38,7 @@ class ClassMember(Member):
         super().__init__(task, seed, features)
         self._width: int | None = None
         self._rounds = 0
-        self._classes, self._sign = len(task.label_space.all), task.label_space.signs
+        self._classes, self._sign = len(task.labels.all), task.labels.signs
 
     def _suits(self, task: Task) -> bool:
         """Return whether the member is for tasks like this: classes and signs."""
@@ -208,7 +208,7 @@ class RowMember(ClassMember):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return predictions, columns of the record, and scores."""
         counts = np.ones(stop - start) if weights is None else weights
-        codes = self.task.label_space.codes(labels[:, 0])
+        codes = self.task.labels.codes(labels[:, 0])
         told = counts if asked is None else np.where(asked, 0.0, counts)
         scores = self._learned_rows(rows, start, stop, codes, told)
         theta = self._task_scores(scores)

@@ -272,9 +272,9 @@ def member_of(model: Any, task: Task, classes: Sequence[Any] | None = None) -> M
             "expected a learner, a fitted estimator, a classifier of River or a function of a row, "
             f"not {model!r:.80}"
         )
-    names = list(task.answers.label_space.all) if classes is None else list(classes)
-    if len(names) != len(list(task.answers.label_space.all)):
+    names = list(task.answers.labels.all) if classes is None else list(classes)
+    if len(names) != len(list(task.answers.labels.all)):
         raise InputError(f"classes= must name the labels of {task!r:.80}, but has {len(names)}")
     kept = model.copy() if isinstance(model, Learner) else model
-    made = Given(kept, names, sign=task.label_space.signs)
+    made = Given(kept, names, sign=task.labels.signs)
     return River(task, made, trusted=True, features=Raw())

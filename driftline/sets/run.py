@@ -120,6 +120,6 @@ def played(
         events, late = learner.run_events(inputs, labels, delay, **given)
         trace = events.rounds_of(late)
     codes = np.asarray(labels).ravel().astype(np.int64)
-    codes = learner.task.label_space.codes(codes)
+    codes = learner.task.labels.codes(codes)
     sets = level.play(trace.probabilities, codes, late)
     return SetRun(sets, sets[np.arange(len(codes)), codes], trace, level)

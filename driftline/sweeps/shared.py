@@ -96,7 +96,7 @@ def play_shared(
         return [None] * len(own)
     if isinstance(leader, Committee) and leader.scaling is not None:
         rows = DenseRows(leader.scaling.copy().transform_rows(rows))
-    width = first.task.prediction_space.width(codes)
+    width = first.task.predictions.width(codes)
     uniforms = Draws.from_seed(seed, first._BRANCH).uniforms(0, rows.rounds)
     made: list[Totals | None] = []
     columns = len(TRACE_COLUMNS)

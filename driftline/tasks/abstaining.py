@@ -176,7 +176,7 @@ class ManyAnswers(ManyByRows):
         """Return the target losses of many predictions."""
         self._refuse_wide(rows)
         none, codes = rows[:, 0] == NONE, np.asarray(labels)[:, 0]
-        made = self.task.label_space.check_all(np.where(none, 0, rows[:, 0]))[:, 0]
+        made = self.task.labels.check_all(np.where(none, 0, rows[:, 0]))[:, 0]
         return np.where(none, self.task.cost, (made != codes).astype(np.float64))
 
     def widened(self, means: np.ndarray, size: int) -> np.ndarray:
@@ -216,7 +216,7 @@ class Abstaining(Task):
     def __post_init__(self) -> None:
         """Refuse tasks other than classes, and costs at which one side is always better."""
         if not (isinstance(self.answers, Task) and self.answers.kind == "classes"):
-            signs = isinstance(self.answers, Task) and self.answers.label_space.signs
+            signs = isinstance(self.answers, Task) and self.answers.labels.signs
             raise InputError(
                 "no answer is for classes, such as dl.tasks.Multiclass(3), not for "
                 f"{self.answers!r:.80}{'; take Multiclass(2) for two of them' if signs else ''}"
@@ -242,7 +242,7 @@ class Abstaining(Task):
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the number of scores, the cost, and the limit of doubt."""
-        return (float(size), self.cost, self.prediction_space.doubt.limit)
+        return (float(size), self.cost, self.predictions.doubt.limit)
 
     @property
     def dim(self) -> int:
@@ -250,15 +250,15 @@ class Abstaining(Task):
         return self.answers.dim
 
     @property
-    def label_space(self) -> Space:
+    def labels(self) -> Space:
         """The classes."""
-        return self.answers.label_space
+        return self.answers.labels
 
     @cached_property
-    def prediction_space(self) -> Answers:
+    def predictions(self) -> Answers:
         """The classes, and no answer where it is cheaper."""
         doubt = Doubt(self.cost * self.odds * math.log(2.0), self.cost)
-        return Answers(self.answers.label_space, doubt)
+        return Answers(self.answers.labels, doubt)
 
     @property
     def guess(self) -> Guess:
@@ -273,7 +273,7 @@ class Abstaining(Task):
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return 0, 1, or the cost of no answer."""
-        truth, row = self.label_space.check(label)[0], self.prediction_space.check(prediction)[0]
+        truth, row = self.labels.check(label)[0], self.predictions.check(prediction)[0]
         return self.cost if row == NONE else float(row != truth)
 
     def best_prediction(self, mu: np.ndarray) -> int | None:
@@ -285,7 +285,7 @@ class Abstaining(Task):
     def top_prediction(self, theta: np.ndarray) -> int | None:
         """Return the class of highest score if its probability is large enough."""
         rows = self.many.top(np.array([theta], dtype=np.float64))
-        return self.prediction_space.value(rows[0])
+        return self.predictions.value(rows[0])
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return classes, and -1 for no answer, with this mean loss encoding."""
@@ -299,6 +299,4 @@ class Abstaining(Task):
         weights = np.append(np.maximum(1.0 - (1.0 - self.cost) * none - mean, 0.0), none)
         weights[weights < 1e-12] = 0.0
         atoms = np.flatnonzero(weights)
-        return Distribution(
-            np.append(self.label_space.all, NONE)[atoms], weights[atoms] / weights.sum()
-        )
+        return Distribution(np.append(self.labels.all, NONE)[atoms], weights[atoms] / weights.sum())

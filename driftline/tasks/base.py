@@ -105,14 +105,14 @@ class Task(Part):
         return OneVector(self.dim)
 
     @fact
-    def label_space(self) -> Space:
+    def labels(self) -> Space:
         """What labels are; by default whatever is given."""
         return Given()
 
     @fact
-    def prediction_space(self) -> Space:
+    def predictions(self) -> Space:
         """What predictions are; by default labels, or whole numbers if those are not known."""
-        labels = self.label_space
+        labels = self.labels
         return Space() if isinstance(labels, Given) else labels
 
     @fact
@@ -169,7 +169,7 @@ class Task(Part):
     def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return the loss encoding of a prediction."""
         kernels = self._need_kernels("encode_loss")
-        row = self.prediction_space.check(prediction)
+        row = self.predictions.check(prediction)
         out = np.empty(self.geometry.size_of(row))
         kernels.encode_loss(row, self._params(out.size), out)
         return out
@@ -204,7 +204,7 @@ class Task(Part):
         """Draw a prediction whose expected loss encoding is ``mean``."""
         if self.kernels is None:
             return draw_atom(self.decompose(mean), uniforms[0])
-        size, space = mean.size, self.prediction_space
+        size, space = mean.size, self.predictions
         row = np.full(space.size or size, -1, dtype=np.int64)
         scratch, encoded = np.empty(self._scratch(size)), np.empty(size)
         self.kernels.draw(mean, self._params(size), uniforms, scratch, row, encoded)
@@ -226,7 +226,7 @@ class Task(Part):
 
     def _encode(self, label: Label) -> tuple[np.ndarray, float]:
         kernels = self._need_kernels("encode")
-        row = self.label_space.check(label)
+        row = self.labels.check(label)
         target = np.empty(self.geometry.size_of(row))
         offset = kernels.encode(row, self._params(target.size), target)
         return target, float(offset)

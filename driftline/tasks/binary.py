@@ -66,7 +66,7 @@ class Binary(Task):
     _many: ClassVar[type[Many]] = ManySigns
     dim: ClassVar[int] = 1
     classes: ClassVar[int] = 2
-    label_space: ClassVar[Signs] = Signs()
+    labels: ClassVar[Signs] = Signs()
     guess: ClassVar[Guess] = Guess(0.5)
 
     #: gamma and nu of the first theorem, for the absolute value.
@@ -93,4 +93,4 @@ class Binary(Task):
         """Return the signs of positive probability."""
         weights = np.array([0.5 + mean[0], 0.5 - mean[0]])
         kept = weights > 0.0
-        return Distribution(np.array(self.label_space.all)[kept], weights[kept])
+        return Distribution(np.array(self.labels.all)[kept], weights[kept])

@@ -80,7 +80,7 @@ class ManyFinite(Plurality):
     def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
         """Return the entries of the loss matrix; refuse rows that are not predictions."""
         self._refuse_wide(rows)
-        known = self.task.prediction_space.check_all(rows[:, 0])
+        known = self.task.predictions.check_all(rows[:, 0])
         return self.task.loss_matrix[np.asarray(labels)[:, 0], known[:, 0]]
 
 
@@ -167,12 +167,12 @@ class Finite(Task):
         return np.maximum(losses, 0.0)
 
     @cached_property
-    def label_space(self) -> Classes:
+    def labels(self) -> Classes:
         """A number for every row of the encodings."""
         return Classes(len(self.label_matrix))
 
     @cached_property
-    def prediction_space(self) -> Classes:
+    def predictions(self) -> Classes:
         """A number for every row of the loss encodings."""
         return Classes(len(self.prediction_matrix), "prediction")
 
@@ -206,7 +206,7 @@ class Finite(Task):
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the entry of the loss matrix."""
-        row, column = self.label_space.check(label)[0], self.prediction_space.check(prediction)[0]
+        row, column = self.labels.check(label)[0], self.predictions.check(prediction)[0]
         return float(self.loss_matrix[row, column])
 
     def best_prediction(self, mu: np.ndarray) -> int:

@@ -52,31 +52,31 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 @dataclass(frozen=True)
 class FixedSize(StructuredTask):
-    """Exactly ``size`` of ``labels`` tags under the Hamming loss, divided by ``labels``.
+    """Exactly ``size`` of ``tags`` tags under the Hamming loss, divided by ``tags``.
 
     >>> task = FixedSize(4, 2)
     >>> task.loss(np.array([0, 1, 1, 0]), np.array([1, 1, 0, 0]))
     0.5
     """
 
-    labels: int
+    tags: int
     size: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to choose."""
-        Hypersimplex(self.labels, self.size)
+        Hypersimplex(self.tags, self.size)
 
     @cached_property
-    def label_space(self) -> Sets:
+    def labels(self) -> Sets:
         """All sets of this size."""
-        return Sets(self.labels, self.size)
+        return Sets(self.tags, self.size)
 
     @property
     def label_hull(self) -> Polytope:
         """A hypersimplex."""
-        return Hypersimplex(self.labels, self.size)
+        return Hypersimplex(self.tags, self.size)
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the size of sets."""
@@ -85,26 +85,26 @@ class FixedSize(StructuredTask):
     @property
     def loss_factor(self) -> float:
         """A wrong choice is two wrong memberships."""
-        return -2.0 / self.labels
+        return -2.0 / self.tags
 
     @property
     def constant_offset(self) -> float:
         """The loss of choosing nothing right."""
-        return 2.0 * self.size / self.labels
+        return 2.0 * self.size / self.tags
 
     @property
     def largest_loss(self) -> float:
         """The loss of a set that overlaps as little as possible."""
-        return 2.0 * min(self.size, self.labels - self.size) / self.labels
+        return 2.0 * min(self.size, self.tags - self.size) / self.tags
 
     @property
     def guess(self) -> Guess:
         """A uniform guess."""
-        return Guess(2.0 * self.size * (self.labels - self.size) / self.labels**2)
+        return Guess(2.0 * self.size * (self.tags - self.size) / self.tags**2)
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """In l2, gamma is (2/d) sqrt(m (d-m) / d) and nu sqrt 2; in l1, 1/d and 2."""
-        d, m = self.labels, self.size
+        d, m = self.tags, self.size
         if norm == "l2":
             return 2.0 / d * math.sqrt(m * (d - m) / d), math.sqrt(2.0)
         return 1.0 / d, 2.0

@@ -85,7 +85,7 @@ class LabelRanking(StructuredTask):
         return VectorPerItem() if self.shared else OneVector(self.items)
 
     @cached_property
-    def label_space(self) -> Orders:
+    def labels(self) -> Orders:
         """The ranks of all items."""
         return Orders(self.items)
 

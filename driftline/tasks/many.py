@@ -26,8 +26,8 @@ class Many:
     def top(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of numbers for each row of scores."""
         task: Task = self.task
-        rows = [task.prediction_space.numbers(task.top_prediction(theta)) for theta in scores]
-        return np.array(rows).reshape(len(rows), task.prediction_space.size or scores.shape[1])
+        rows = [task.predictions.numbers(task.top_prediction(theta)) for theta in scores]
+        return np.array(rows).reshape(len(rows), task.predictions.size or scores.shape[1])
 
     def average_one(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return the average of one round: the best prediction for the mean encoding."""
@@ -36,7 +36,7 @@ class Many:
 
     def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """Return the average of many rounds, a row each, from rows of every member."""
-        space = self.task.prediction_space
+        space = self.task.predictions
         out = space.rows(*predictions[0].shape)
         for t in range(len(out)):
             rows = [space.value(member[t]) for member in predictions]
@@ -49,10 +49,10 @@ class Many:
         task: Task = self.task
         if task.zero_one and task.kernels is not None:
             self._refuse_wide(rows)
-            known = task.prediction_space.check_all(rows[:, 0])
+            known = task.predictions.check_all(rows[:, 0])
             wrong = np.asarray(known) != np.asarray(labels)
             return np.asarray(wrong.any(axis=1), dtype=np.float64)
-        made, given = task.prediction_space.value, task.label_space.value
+        made, given = task.predictions.value, task.labels.value
         pairs = zip(rows, labels, strict=True)
         return np.array([task.loss(made(p), given(y)) for p, y in pairs])
 
@@ -61,7 +61,7 @@ class Many:
 
         Each that is different is encoded once; all rounds have ``size`` scores.
         """
-        encode, value = self.task.geometry.encode_loss, self.task.prediction_space.value
+        encode, value = self.task.geometry.encode_loss, self.task.predictions.value
         if len(rows) == 1:
             return encode(value(rows[0]), size)[np.newaxis]
         given = rows[:, 0] if rows.shape[1] == 1 else rows
@@ -89,7 +89,7 @@ class ManyByRows(Many):
 
     def average_one(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return the average of one round."""
-        space = self.task.prediction_space
+        space = self.task.predictions
         rows = [space.numbers(prediction)[np.newaxis] for prediction in predictions]
         return space.value(self.average(rows, np.asarray(weights)[np.newaxis])[0])
 

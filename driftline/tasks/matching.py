@@ -75,7 +75,7 @@ class Matching(StructuredTask):
             raise InputError(f"a matching needs 2 rows or more, not {self.size!r}")
 
     @cached_property
-    def label_space(self) -> Orders:
+    def labels(self) -> Orders:
         """The columns of all rows."""
         return Orders(self.size)
 

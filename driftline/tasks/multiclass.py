@@ -114,7 +114,7 @@ class Multiclass(Task):
         return self.classes
 
     @cached_property
-    def label_space(self) -> Classes:
+    def labels(self) -> Classes:
         """The classes."""
         return Classes(self.classes)
 

@@ -65,50 +65,50 @@ class ManyTags(ManyByRows, ManyVertices):
 
 @dataclass(frozen=True)
 class Multilabel(StructuredTask):
-    """A subset of ``labels`` tags under the Hamming loss, divided by their number.
+    """A subset of ``tags`` tags under the Hamming loss, divided by their number.
 
     >>> task = Multilabel(4)
     >>> task.loss(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
     0.25
     """
 
-    labels: int
+    tags: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "tags"
     _many: ClassVar[type[Many]] = ManyTags
     constant_offset: ClassVar[float] = 0.5
     guess: ClassVar[Guess] = Guess(0.5)
-    _grows: ClassVar[str] = "labels"
+    _grows: ClassVar[str] = "tags"
 
     def __post_init__(self) -> None:
         """Refuse fewer than one tag."""
-        if int(self.labels) != self.labels or self.labels < 1:
-            raise InputError(f"a multilabel task needs 1 tag or more, not {self.labels!r}")
+        if int(self.tags) != self.tags or self.tags < 1:
+            raise InputError(f"a multilabel task needs 1 tag or more, not {self.tags!r}")
 
     @cached_property
-    def label_space(self) -> Sets:
+    def labels(self) -> Sets:
         """Any set of tags."""
-        return Sets(self.labels)
+        return Sets(self.tags)
 
     @property
     def label_hull(self) -> Polytope:
         """A cube."""
-        return Cube(self.labels)
+        return Cube(self.tags)
 
     @property
     def dim(self) -> int:
         """One score per tag."""
-        return self.labels
+        return self.tags
 
     @property
     def loss_factor(self) -> float:
         """Half the share of one tag."""
-        return -0.5 / self.labels
+        return -0.5 / self.tags
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Gamma is 1 / (2 sqrt d) and nu is 2 in the Euclidean norm."""
-        return (0.5 / math.sqrt(self.labels), 2.0) if norm == "l2" else (0.5 / self.labels, 2.0)
+        return (0.5 / math.sqrt(self.tags), 2.0) if norm == "l2" else (0.5 / self.tags, 2.0)
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""

@@ -159,7 +159,7 @@ class NDCG(RelevanceTask):
         self.geometry.hull_at(1)  # raises if the discounts are not valid
 
     @cached_property
-    def prediction_space(self) -> Ranks:
+    def predictions(self) -> Ranks:
         """A rank for every document."""
         return Ranks(self.items or 0)
 
@@ -187,7 +187,7 @@ class NDCG(RelevanceTask):
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return one minus the normalised discounted cumulative gain."""
-        ranks, grades = self.prediction_space.check(prediction), self.label_space.check(label)
+        ranks, grades = self.predictions.check(prediction), self.labels.check(label)
         if ranks.size != grades.size:
             raise InputError(f"{ranks.size} ranks do not fit {grades.size} grades")
         return super().loss(ranks, grades)

@@ -63,7 +63,7 @@ class Oracle(StructuredTask):
             )
 
     @cached_property
-    def label_space(self) -> OfNorm:
+    def labels(self) -> OfNorm:
         """Vectors of one norm."""
         return OfNorm(self.size, self.squared_norm)
 
@@ -95,7 +95,7 @@ class Oracle(StructuredTask):
 
     def encode(self, label: np.ndarray) -> np.ndarray:
         """Return the label itself."""
-        return self.label_space.check(label).astype(np.float64)
+        return self.labels.check(label).astype(np.float64)
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return the vertex itself."""

@@ -74,7 +74,7 @@ class Ordinal(StructuredTask):
             raise InputError(f"an ordinal task needs 2 levels or more, not {self.levels!r}")
 
     @cached_property
-    def label_space(self) -> Classes:
+    def labels(self) -> Classes:
         """The levels."""
         return Classes(self.levels)
 

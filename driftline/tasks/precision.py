@@ -100,7 +100,7 @@ class PrecisionAtK(RelevanceTask):
         return self.k
 
     @cached_property
-    def prediction_space(self) -> Chosen:
+    def predictions(self) -> Chosen:
         """The chosen items."""
         return Chosen(self.k)
 
@@ -120,7 +120,7 @@ class PrecisionAtK(RelevanceTask):
         if size is None:
             raise InputError("encode_loss needs the number of items, size=...")
         out = np.zeros(size)
-        out[self.prediction_space.check_among(prediction, size)] = -1.0
+        out[self.predictions.check_among(prediction, size)] = -1.0
         return out
 
     def loss(self, prediction: Prediction, label: Label) -> float:

@@ -223,7 +223,7 @@ class RelevanceTask(Task):
         return RelevanceGuess(task=self)
 
     @cached_property
-    def label_space(self) -> Grades:
+    def labels(self) -> Grades:
         """A grade for every document."""
         return Grades(self.lowest, self.highest, self.items, self.what)
 

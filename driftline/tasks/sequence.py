@@ -227,7 +227,7 @@ class Sequence(Task):
         return (math.sqrt(1.0 - 1.0 / self.tags), math.sqrt(2.0)) if norm == "l2" else None
 
     @cached_property
-    def label_space(self) -> TagSequences:
+    def labels(self) -> TagSequences:
         """Tags of any number of positions."""
         return TagSequences(self.tags)
 
@@ -251,7 +251,7 @@ class Sequence(Task):
 
     def encode(self, label: Label) -> np.ndarray:
         """Return unit vectors and pairs."""
-        tags = self.label_space.check(label)
+        tags = self.labels.check(label)
         return self.hull(len(tags)).vertex(tags)
 
     def offset(self, label: Label) -> float:
@@ -264,7 +264,7 @@ class Sequence(Task):
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the share of wrong tags."""
-        left, right = map(self.label_space.check, (prediction, label))
+        left, right = map(self.labels.check, (prediction, label))
         if left.shape != right.shape:
             raise InputError(f"a prediction of {left.size} tags for a label of {right.size}")
         return float(np.mean(left != right))

@@ -110,7 +110,7 @@ class Space:
         if not np.array_equal(made, given):
             raise InputError(
                 f"a prediction is {given!r:.60}, but the dtype of its space is {made.dtype}: where "
-                "predictions are real numbers, state prediction_space = dl.tasks.Reals()"
+                "predictions are real numbers, state predictions = dl.tasks.Reals()"
             )
         return made
 

@@ -132,7 +132,7 @@ class ManyVertices(Many):
 
     def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
         """Return the target losses of many predictions; refuse rows that are not predictions."""
-        found, space = Vertices.of(self.task), self.task.prediction_space
+        found, space = Vertices.of(self.task), self.task.predictions
         if found is None:
             return super().losses(rows, labels)
         known = np.asarray(space.check_all(space.values(rows)))
@@ -143,7 +143,7 @@ class ManyVertices(Many):
         found = Vertices.of(self.task)
         if found is None or not np.isfinite(scores).all():
             return super().top(scores)
-        return found.best(scores, self.task.prediction_space.size)
+        return found.best(scores, self.task.predictions.size)
 
     def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """Return the best labels for mean encodings of the members' labels, a row each."""

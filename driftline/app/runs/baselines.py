@@ -43,9 +43,9 @@ def baselines_of(task: Task) -> Baselines:
     """Return the baselines of a task."""
     if task.geometry.tags:
         return OfTags(task.dim)
-    if task.label_space.graded:
+    if task.labels.graded:
         return OfDocuments(task)
-    return OfClasses(None if task.answers.zero_one else len(task.label_space.all) - 1)
+    return OfClasses(None if task.answers.zero_one else len(task.labels.all) - 1)
 
 
 class OfClasses:

@@ -46,8 +46,8 @@ def beside_of(
     said = first_values(rows, 0, rows.rounds)
     silent = (said < 1.0) | (said > task.dim)
     codes = np.where(silent, 0, said - 1).astype(np.int64)
-    truth = np.asarray(task.label_space.check_all(labels))
-    none = task.prediction_space.doubt.cost if task.answers is not task else task.largest_loss
+    truth = np.asarray(task.labels.check_all(labels))
+    none = task.predictions.doubt.cost if task.answers is not task else task.largest_loss
     paid = np.where(silent, none, task.many.losses(codes[:, np.newaxis], truth))
     if trace.sample_weight is not None:
         paid = paid * trace.sample_weight[which]

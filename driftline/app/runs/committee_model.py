@@ -196,7 +196,7 @@ class CommitteeModel(Model):
     def _known(self, inputs: Inputs, labels: Labels) -> Known | None:
         """Return which classes had come before each row, None if none is new."""
         if (
-            self.task.label_space.signs
+            self.task.labels.signs
             or not self.task.geometry.classes
             or int(np.max(labels)) < self.learner.task.dim
         ):

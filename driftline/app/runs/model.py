@@ -216,7 +216,7 @@ class Model(ABC):
         if not self.task.answers.zero_one:
             return float(self.task.loss(prediction, label))
         none = self.abstains and (prediction is None or prediction < 0)
-        return self.task.prediction_space.doubt.cost if none else float(prediction != label)
+        return self.task.predictions.doubt.cost if none else float(prediction != label)
 
     # -- files
 

@@ -40,5 +40,5 @@ class Mix(Combine):
         """Return what was the most probable, and its loss."""
         if not task.zero_one or made.mixed is None:
             return None
-        prediction = task.prediction_space.value(made.mixed[0])
+        prediction = task.predictions.value(made.mixed[0])
         return prediction, float(prediction != label)

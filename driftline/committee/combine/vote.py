@@ -31,5 +31,5 @@ class Vote(Combine):
         if not task.zero_one:
             return None
         rows = [own[np.newaxis] for own in made.predictions]
-        prediction = task.prediction_space.value(task.many.average(rows, made.weights)[0])
+        prediction = task.predictions.value(task.many.average(rows, made.weights)[0])
         return prediction, float(prediction != label)

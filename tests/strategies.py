@@ -1,5 +1,7 @@
 """What hypothesis draws from: scores, ordinary and adversarial."""
 
+import itertools
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -34,6 +36,35 @@ def adversarial_scores(dim, generator, count):
             theta = np.full(dim, -gap)
             theta[:tied] = 0.0
             yield theta
+
+
+def vectors(d):
+    return [np.array(v) for v in itertools.product([0, 1], repeat=d)]
+
+
+def orders(d):
+    return [np.array(v) for v in itertools.permutations(range(d))]
+
+
+#: Every task with all of its labels and its target loss, written plainly.
+TASKS = {
+    "multilabel": (dl.tasks.Multilabel(4), vectors(4), lambda p, y: np.mean(p != y)),
+    "one tag": (dl.tasks.Multilabel(1), vectors(1), lambda p, y: np.mean(p != y)),
+    "fixed size": (
+        dl.tasks.FixedSize(5, 2),
+        [v for v in vectors(5) if v.sum() == 2],
+        lambda p, y: np.mean(p != y),
+    ),
+    "ordinal": (dl.tasks.Ordinal(5), list(range(5)), lambda p, y: abs(p - y) / 4),
+    "ranking": (
+        dl.tasks.LabelRanking(4),
+        orders(4),
+        lambda p, y: ((p - y) ** 2).sum() / 2 / (4 * 15 / 6),
+    ),
+    "matching": (dl.tasks.Matching(3), orders(3), lambda p, y: np.mean(p != y)),
+    "signs": (dl.tasks.Binary(), [-1, 1], lambda p, y: float(p != y)),
+    "classes": (dl.tasks.Multiclass(4), list(range(4)), lambda p, y: float(p != y)),
+}
 
 
 MULTICLASS = [dl.tasks.Multiclass(k) for k in (2, 3, 5, 10, 100)]

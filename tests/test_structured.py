@@ -1,6 +1,5 @@
 """Laws of structured tasks, their losses and decoders, by enumeration of all labels."""
 
-import itertools
 import math
 
 import numpy as np
@@ -8,41 +7,13 @@ import pytest
 from howmany import number
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import TASKS, vectors
 
 import driftline as dl
 from driftline import polytopes as po
 
 Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
 
-
-def vectors(d):
-    return [np.array(v) for v in itertools.product([0, 1], repeat=d)]
-
-
-def orders(d):
-    return [np.array(v) for v in itertools.permutations(range(d))]
-
-
-#: Every task with all of its labels and its target loss, written plainly.
-TASKS = {
-    "multilabel": (dl.tasks.Multilabel(4), vectors(4), lambda p, y: np.mean(p != y)),
-    "one tag": (dl.tasks.Multilabel(1), vectors(1), lambda p, y: np.mean(p != y)),
-    "fixed size": (
-        dl.tasks.FixedSize(5, 2),
-        [v for v in vectors(5) if v.sum() == 2],
-        lambda p, y: np.mean(p != y),
-    ),
-    "ordinal": (dl.tasks.Ordinal(5), list(range(5)), lambda p, y: abs(p - y) / 4),
-    "ranking": (
-        dl.tasks.LabelRanking(4),
-        orders(4),
-        lambda p, y: ((p - y) ** 2).sum() / 2 / (4 * 15 / 6),
-    ),
-    "matching": (dl.tasks.Matching(3), orders(3), lambda p, y: np.mean(p != y)),
-    "signs": (dl.tasks.Binary(), [-1, 1], lambda p, y: float(p != y)),
-    "classes": (dl.tasks.Multiclass(4), list(range(4)), lambda p, y: float(p != y)),
-}
-every_task = pytest.mark.parametrize("name", TASKS)
 
 #: Fenchel-Young losses with a scale at which nearest-vertex decoding has a gap.
 LOSSES = {
@@ -74,69 +45,6 @@ def random_scores(dim, seed, scale=None):
     scale = 10.0 ** generator.uniform(-2, 1.3) if scale is None else scale
     theta = scale * generator.standard_normal(dim)
     return np.round(theta, 1) if seed % 5 == 0 else theta  # some ties
-
-
-# -- tasks
-
-
-@every_task
-def test_the_decomposition_reproduces_the_loss(name):
-    task, labels, naive = TASKS[name]
-    for prediction in labels:
-        for label in labels:
-            split = task.encode(label) @ task.encode_loss(prediction) + task.offset(label)
-            assert split == pytest.approx(naive(prediction, label), abs=1e-12)
-            assert task.loss(prediction, label) == pytest.approx(
-                naive(prediction, label), abs=1e-12
-            )
-        assert task.loss(prediction, prediction) == pytest.approx(0.0, abs=1e-15)
-
-
-@every_task
-def test_vertices_are_encodings(name):
-    task, labels, _ = TASKS[name]
-    encodings = np.array([task.encode(label) for label in labels])
-    generator = np.random.default_rng(0)
-    for _ in range(50):
-        direction = generator.standard_normal(task.dim)
-        best = task.best_prediction(direction)
-        assert task.encode(best) @ direction == pytest.approx((encodings @ direction).max())
-
-
-@every_task
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_gamma_and_nu_hold(name, norm):
-    task, labels, naive = TASKS[name]
-    constants = task.constants(norm)
-    if constants is None:
-        return
-    gamma, nu = constants
-    length = lambda v: np.linalg.norm(v, 1 if norm == "l1" else 2)  # noqa: E731
-    encodings = np.array([task.encode(label) for label in labels])
-    distances = [length(a - b) for a, b in itertools.combinations(encodings, 2)]
-    assert min(distances) == pytest.approx(nu)
-    generator = np.random.default_rng(0)
-    for shape in (0.1, 0.5, 2.0):
-        for _ in range(40):
-            pi = generator.dirichlet(np.full(len(labels), shape))
-            mean = pi @ encodings
-            for y in labels[:6]:
-                expected = sum(w * naive(p, y) for w, p in zip(pi, labels, strict=True))
-                assert expected <= gamma * length(mean - task.encode(y)) + 1e-12
-
-
-@every_task
-@given(seed=st.integers(0, 10**6))
-def test_decompose_and_draw_have_the_mean(name, seed):
-    task, labels, _ = TASKS[name]
-    generator = np.random.default_rng(seed)
-    pi = generator.dirichlet(np.full(len(labels), 0.3))
-    mean = pi @ np.array([task.encode_loss(label) for label in labels])
-    atoms, weights = task.decompose(mean)
-    again = weights @ np.array([task.encode_loss(atom) for atom in atoms])
-    np.testing.assert_allclose(again, mean, atol=1e-9)
-    drawn = task.draw(mean, generator.random(1))
-    assert any(np.array_equal(drawn, label) for label in labels)
 
 
 # -- losses

@@ -113,7 +113,9 @@ class Task(Part):
     def predictions(self) -> Space:
         """What predictions are; by default labels, or whole numbers if those are not known."""
         labels = self.labels
-        return Space() if isinstance(labels, Given) else labels
+        made = Space() if isinstance(labels, Given) else labels
+        self.__dict__["predictions"] = made  # asked in every round
+        return made
 
     @fact
     def answers(self) -> Task:

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -211,7 +212,7 @@ class Classes(_Listed):
     count: int
     what: str = "label"
 
-    @property
+    @cached_property
     def all(self) -> range:
         """All numbers."""
         return range(self.count)

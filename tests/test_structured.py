@@ -7,7 +7,7 @@ import pytest
 from howmany import number
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import TASKS, vectors
+from strategies import TASKS, bits
 
 import driftline as dl
 from driftline import polytopes as po
@@ -17,15 +17,15 @@ Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
 
 #: Fenchel-Young losses with a scale at which nearest-vertex decoding has a gap.
 LOSSES = {
-    "multilabel quadratic": ("multilabel", Q(1.0)),
-    "multilabel entropy": ("multilabel", E(1.5)),
+    "multilabel quadratic": ("tags", Q(1.0)),
+    "multilabel entropy": ("tags", E(1.5)),
     "one tag quadratic": ("one tag", Q(1.2)),
-    "fixed size quadratic": ("fixed size", Q(2.0)),
-    "fixed size entropy": ("fixed size", E(1.0)),
-    "ordinal quadratic": ("ordinal", Q(1.0)),
-    "ranking quadratic": ("ranking", Q(1.0)),
-    "matching quadratic": ("matching", Q(1.5)),
-    "matching entropy": ("matching", E(1.0)),
+    "fixed size quadratic": ("2 of 5", Q(2.0)),
+    "fixed size entropy": ("2 of 5", E(1.0)),
+    "ordinal quadratic": ("levels", Q(1.0)),
+    "ranking quadratic": ("rankings", Q(1.0)),
+    "matching quadratic": ("matchings", Q(1.5)),
+    "matching entropy": ("matchings", E(1.0)),
     "signs quadratic": ("signs", Q(1.2)),
     "signs entropy": ("signs", E(1.5)),
     "classes quadratic": ("classes", Q(3.0)),
@@ -36,7 +36,7 @@ every_loss = pytest.mark.parametrize("name", LOSSES)
 
 def make_loss(name):
     task_name, regularizer = LOSSES[name]
-    task, labels, naive = TASKS[task_name]
+    task, labels, _, naive = TASKS[task_name]
     return dl.losses.FenchelYoung(task, regularizer), labels, naive
 
 
@@ -251,7 +251,7 @@ def test_coordinatewise_has_its_gap(seed, base):
     decoder = dl.decoders.Coordinatewise(loss)
     theta = random_scores(4, seed)
     atoms, weights = decoder.distribution(theta)
-    for y in vectors(4):
+    for y in bits(4):
         risk = decoder.risk(theta, y)
         expected = sum(w * np.mean(a != y) for a, w in zip(atoms, weights, strict=True))
         assert risk == pytest.approx(expected, abs=1e-12)
@@ -274,7 +274,7 @@ def test_coordinatewise_is_the_gap_optimal_decoder_of_each_tag():
 
 def stream(name, rounds=150, features=6, seed=0):
     """Labels from a planted linear map that changes once."""
-    task, _, _ = TASKS[name]
+    task, *_ = TASKS[name]
     generator = np.random.default_rng(seed)
     X = generator.standard_normal((rounds, features))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -316,7 +316,7 @@ def test_runs_stay_within_the_theorem(name, decoder):
 def test_tags_run_compiled_with_the_same_result_as_plainly(make):
     from driftline.engines import CompiledEngine, PlainEngine
 
-    X, y, _ = stream("multilabel")
+    X, y, _ = stream("tags")
     loss = dl.losses.Logistic(dl.tasks.Multilabel(4))
     if make is dl.decoders.Argmax:
         loss = dl.losses.Scaled(loss, 2.0)
@@ -451,7 +451,7 @@ def test_a_task_given_by_its_oracle_is_the_one_it_describes():
         return chosen
 
     theirs = dl.tasks.Oracle(5, best, -2 / 5, 2.0, gamma, nu)
-    X, y, _ = stream("fixed size", rounds=60)
+    X, y, _ = stream("2 of 5", rounds=60)
     runs = []
     for task in (ours, theirs):
         loss = dl.losses.SparseMAP(task, 2.0)

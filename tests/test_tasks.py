@@ -24,7 +24,7 @@ def random_costs(labels, predictions):
 #: Tasks with all of their labels and predictions, and their target loss, written plainly.
 COSTS = [random_costs(3, 3), random_costs(2, 5), random_costs(4, 2)]
 CASES = {
-    **{name: (task, labels, labels, naive) for name, (task, labels, naive) in TASKS.items()},
+    **TASKS,
     **{
         f"{k} classes": (T.Multiclass(k), range(k), range(k), lambda p, y: float(p != y))
         for k in (2, 7)
@@ -43,15 +43,20 @@ every_scalar = pytest.mark.parametrize(
 )
 
 
+def encodings(task, labels, predictions):
+    """Those of labels and the loss encodings of predictions, a row each."""
+    rho = np.array([task.encode(label) for label in labels])
+    return rho, np.array([task.geometry.encode_loss(p, rho.shape[1]) for p in predictions])
+
+
 @every_task
 def test_the_decomposition_reproduces_the_loss(task, labels, predictions, naive):
-    for label in labels:
-        for prediction in predictions:
-            split = task.encode(label) @ task.encode_loss(prediction) + task.offset(label)
-            assert split == pytest.approx(naive(prediction, label), abs=1e-12)
-            loss = task.loss(prediction, label)
-            assert loss == pytest.approx(naive(prediction, label), abs=1e-12)
-        assert min(task.loss(prediction, label) for prediction in predictions) <= 1e-15
+    rho, losses = encodings(task, labels, predictions)
+    for label, row in zip(labels, rho, strict=True):
+        wanted = [naive(prediction, label) for prediction in predictions]
+        np.testing.assert_allclose(losses @ row + task.offset(label), wanted, atol=1e-12)
+        np.testing.assert_allclose([task.loss(p, label) for p in predictions], wanted, atol=1e-12)
+        assert min(wanted) == pytest.approx(0.0, abs=1e-12)
 
 
 @every_task
@@ -59,10 +64,10 @@ def test_the_decomposition_reproduces_the_loss(task, labels, predictions, naive)
 def test_decompose_and_draw_have_the_mean(task, labels, predictions, naive, seed):
     generator = np.random.default_rng(seed)
     pi = generator.dirichlet(np.full(len(predictions), generator.choice([0.3, 3.0])))
-    mean = pi @ np.array([task.encode_loss(prediction) for prediction in predictions])
+    mean = pi @ encodings(task, labels, predictions)[1]
     atoms, weights = task.decompose(mean)
     assert weights.sum() == pytest.approx(1.0) and (weights > 0).all()
-    again = weights @ np.array([task.encode_loss(atom) for atom in atoms])
+    again = weights @ encodings(task, labels, atoms)[1]
     np.testing.assert_allclose(again, mean, atol=1e-9)
     for made in (*atoms, task.draw(mean, generator.random(1))):
         assert any(np.array_equal(made, prediction) for prediction in predictions)
@@ -82,7 +87,7 @@ def test_draws_have_the_right_mean(task, labels, predictions, naive):
 @given(seed=st.integers(0, 10**6))
 def test_best_prediction_has_least_expected_loss(task, labels, predictions, naive, seed):
     mu = np.random.default_rng(seed).dirichlet(np.full(len(labels), 0.5))
-    best = task.best_prediction(mu @ np.array([task.encode(label) for label in labels]))
+    best = task.best_prediction(mu @ encodings(task, labels, predictions)[0])
 
     def cost(prediction):
         return sum(m * naive(prediction, y) for m, y in zip(mu, labels, strict=True))
@@ -93,32 +98,32 @@ def test_best_prediction_has_least_expected_loss(task, labels, predictions, naiv
 @every_task
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_gamma_and_nu_hold(task, labels, predictions, naive, norm):
-    if (constants := task.constants(norm)) is None:
+    if task.layout.ragged or (constants := task.constants(norm)) is None:
         return
     gamma, nu = constants
     assert (task.loss_slope, task.separation) in map(task.constants, ("l1", "l2"))
     length = lambda v: np.linalg.norm(v, 1 if norm == "l1" else 2)  # noqa: E731
-    encodings = np.array([task.encode(label) for label in labels])
-    distances = [length(a - b) for a, b in itertools.combinations(encodings, 2)]
+    rho, _ = encodings(task, labels, predictions)
+    distances = [length(a - b) for a, b in itertools.combinations(rho, 2)]
     assert min(distances) == pytest.approx(nu)
     generator = np.random.default_rng(0)
     for shape in (0.1, 0.5, 2.0):
         for _ in range(40):
             pi = generator.dirichlet(np.full(len(labels), shape))
-            mean = pi @ encodings
+            mean = pi @ rho
             for y in labels[:6]:
                 expected = sum(w * naive(p, y) for w, p in zip(pi, labels, strict=True))
                 assert expected <= gamma * length(mean - task.encode(y)) + 1e-12
 
 
-@pytest.mark.parametrize("task, labels, naive", TASKS.values(), ids=TASKS)
-def test_vertices_are_encodings(task, labels, naive):
-    encodings = np.array([task.encode(label) for label in labels])
-    generator = np.random.default_rng(0)
-    for _ in range(50):
-        direction = generator.standard_normal(task.dim)
+@every_task
+def test_vertices_are_encodings(task, labels, predictions, naive):
+    if not isinstance(task, T.StructuredTask):
+        return
+    rho, _ = encodings(task, labels, predictions)
+    for direction in np.random.default_rng(0).standard_normal((50, task.dim)):
         best = task.best_prediction(direction)
-        assert task.encode(best) @ direction == pytest.approx((encodings @ direction).max())
+        assert task.encode(best) @ direction == pytest.approx((rho @ direction).max())
 
 
 def test_guessing_uniformly_costs_what_the_task_says():

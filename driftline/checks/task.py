@@ -47,7 +47,7 @@ def check_task(
     made = labels if predictions is None else list(predictions)
     for prediction in made:
         kept = task.predictions.value(task.predictions.numbers(prediction))
-        law(np.array_equal(kept, prediction), "predictions keep what is written to a row", given=prediction)
+        law(np.array_equal(kept, prediction), "predictions keep their numbers", given=prediction)
     for label in labels:
         for prediction in made:
             _check_pair(task, prediction, label)

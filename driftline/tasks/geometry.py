@@ -114,7 +114,7 @@ class Geometry:
 
     def hull_of(self, theta: np.ndarray) -> Any:
         """Return the hull of encodings that scores of this size belong to."""
-        return self.task.label_hull
+        return self.hull_at(np.size(theta))
 
     def hull_at(self, size: int) -> Polytope:
         """Return the hull of rounds whose scores are ``size`` numbers, as kernels take them."""

@@ -80,7 +80,7 @@ class Many:
         """Refuse rows of several numbers."""
         if rows.ndim != 2 or rows.shape[1] != 1:
             raise InputError(
-                f"predictions of {self.task!r} are single numbers, not {rows.shape[1]}"
+                f"predictions of {self.task!r} are single numbers, not {rows.shape[-1]}"
             )
 
 

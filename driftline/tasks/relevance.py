@@ -120,10 +120,6 @@ class RelevanceGeometry(Geometry):
         """Return the number of scores, or that of the documents if it is fixed."""
         return max(1, theta.size) if self.task.items is None else self.task.items
 
-    def hull_of(self, theta: np.ndarray) -> Polytope:
-        """Return the hull of encodings of as many documents as there are scores."""
-        return self.hull_at(np.size(theta))
-
     def hull_at(self, size: int) -> Polytope:
         """Return the hull of encodings of this number of documents."""
         task = self.task

@@ -180,7 +180,7 @@ def explain(
         A learner of classes, signs, levels or tags; it is not changed.
     inputs
         Rows to explain its predictions on, of which the last 500 are used. Default: the last rows
-        that the scaling of a committee keeps, at most 64.
+        that its standardiser keeps, at most 64.
     names
         Names of the features. Default: their numbers.
     labels
@@ -289,8 +289,8 @@ def _check_task(learner: object) -> None:
 def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
     """Return the rows to explain."""
     if inputs is None:
-        scaling = learner.scaling if isinstance(learner, Committee) else None
-        kept = None if scaling is None else scaling.kept
+        standardiser = learner.standardiser
+        kept = None if standardiser is None else standardiser.kept
         if kept is None or len(kept) < 2:
             raise InputError(
                 "nothing is kept of the last rows: give some, as in explain(learner, X[-500:])"
@@ -379,6 +379,10 @@ def share_of_kinds(weights: np.ndarray, configs: Sequence[Json]) -> tuple[np.nda
     return weights @ member_of, [f"{name} ({kinds.count(name)})" for name in names]
 
 
+#: The map of members that are linear in their inputs, but for scales.
+SCALED = ("features.Standardise", True)
+
+
 def map_name(features: Json | None) -> str:
     """Return a short name of a feature map.
 
@@ -386,7 +390,7 @@ def map_name(features: Json | None) -> str:
     >>> map_name(Chain(Ranks(), Fourier(50)).config())
     'Fourier of Ranks'
     """
-    if features is None:
+    if features is None or (features.get("type"), features.get("constant")) == SCALED:
         return "linear"
     if "map" in features:
         return map_name(features["map"])

@@ -119,8 +119,12 @@ def random_run(seed):
             _learner(random, classes, dl.domains.Ball(float(d)), dtype, intercept)
             for d in random.choice([1.0, 6.0, 20.0], int(random.integers(1, 5)))
         ]
-        scaling = None if random.random() < 0.5 else dl.features.Standardiser(dtype=dtype)
-        learner = dl.Committee(members, scaling=scaling, seed=seed)
+        if random.random() >= 0.5:
+            scale = dl.features.Standardise(dtype=dtype)
+            members = [
+                dl.OGD(**one.parts._asdict(), features=scale, dtype=dtype) for one in members
+            ]
+        learner = dl.Committee(members, seed=seed)
     else:
         learner = _learner(random, classes, domain, dtype, intercept)
     if random.random() < 0.3:

@@ -13,7 +13,7 @@ T = dl.tasks
 def committee_by(combine, task, **given):
     """The default line-up of a task, combined by a rule."""
     made = dl.auto(task, combine="vote", **{"effort": "fast", **given})
-    return dl.Committee(made.combined, combine, scaling=made.scaling)
+    return dl.Committee(made.combined, combine)
 
 
 def scores(dim):

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.checks import BrokenLawError, check_learner
-from driftline.features import Standardiser
+from driftline.features import Standardise
 from driftline.state import Draws
 
 T = dl.tasks
@@ -28,8 +28,9 @@ def certain(kind=dl.OGD, **options):
 
 
 def voting(kind=dl.Committee, budget=None):
-    """A committee with scaling."""
-    return kind([certain(), drawing()], budget=budget, scaling=Standardiser())
+    """A committee on standardised rows."""
+    scaled = {"features": Standardise()}
+    return kind([certain(**scaled), drawing(**scaled)], budget=budget)
 
 
 class Own(dl.Learner):
@@ -169,8 +170,8 @@ class MisplacesLate(dl.OGD):
         super()._learn_late(row if self.last is None else self.last, label, number, paid)
         self.last = row
 
-    def _part(self):
-        super()._part()
+    def _unshare(self):
+        super()._unshare()
         self.last = None
 
 
@@ -218,11 +219,12 @@ class GrowsSizesForgetfully(dl.OGD):
         return made
 
 
-class GrowsWithoutScaling(dl.Committee):
+class GrowsWithAnotherMap(dl.Committee):
     def grown(self, *, classes=None, features=None):
         made = super().grown(classes=classes, features=features)
-        made.scaling = Standardiser()
-        made.scaling.transform(np.zeros((1, made.members[0].features - 1)))
+        new = Standardise().mapper()
+        new.transform(np.zeros((1, made.features)))
+        made.standardiser.become(new)
         return made
 
 
@@ -413,7 +415,7 @@ FAULTS = [
     (lambda: of(GrowsForgetfully), "grown by nothing goes on with the same bits"),
     (lambda: of(GrowsSizesForgetfully), "remembers what was learned before"),
     (lambda: Own(certain(GrowsSizesForgetfully)), "predicts old rows as before"),
-    (lambda: of(GrowsWithoutScaling), "grown by nothing goes on with the same bits"),
+    (lambda: of(GrowsWithAnotherMap), "grown by nothing goes on with the same bits"),
     (lambda: of(GrowsAndStartsAgain), "grown by nothing goes on with the same bits"),
     (lambda: of(GrowsNot), "is for as many features as it was grown for"),
     (lambda: of(IgnoresSeed), "another seed draws other numbers"),

@@ -45,7 +45,7 @@ def test_other_members_and_the_scaling_do_not_see_the_column(task, effort):
     for own, other in zip(trace.members[1:], theirs.members, strict=True):
         np.testing.assert_array_equal(own.loss, other.loss)
         np.testing.assert_array_equal(own.prediction, other.prediction)
-    assert learner.features == X.shape[1] + 1 and learner.scaling.features == X.shape[1]
+    assert learner.features == X.shape[1] + 1 and learner.standardiser.features == X.shape[1]
     labels = list(task.answers.labels.all)
     made = [
         learner.task.predictions.value(task.predictions.numbers(labels[int(code) - 1]))
@@ -125,7 +125,7 @@ def test_new_classes_and_features_come_behind_the_column():
     learner.run(np.column_stack([said, X]), y)
     ticket = learner.ask(np.r_[1.0, X[0]])
     grown = learner.grown(classes=4, features=7)
-    assert grown.features == 7 and grown.scaling.features == 6
+    assert grown.features == 7 and grown.standardiser.features == 6
     row = np.r_[4.0, X[0], 0.0, 0.0]
     assert grown.members[0].predict(row) == 3
     assert grown.members[0].predict(np.r_[5.0, row[1:]]) == 0  # of a class that nobody knows

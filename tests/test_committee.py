@@ -145,7 +145,7 @@ def test_a_refused_stream_leaves_everybody_as_they_were():
     committee = dl.auto(stream.task, effort="fast")
     committee.run(stream)
     weights, members = committee.weights, [m.weights for m in committee.members]
-    seen = committee.scaling.state.copy()
+    seen = committee.standardiser.state.copy()
     bad = stream.inputs.copy()
     bad[50, 3] = np.nan
     with pytest.raises(dl.InputError, match="row 50"):
@@ -153,7 +153,7 @@ def test_a_refused_stream_leaves_everybody_as_they_were():
     with pytest.raises(dl.InputError, match="outside 0..2"):
         committee.run(stream.inputs, stream.labels + 5)
     np.testing.assert_array_equal(committee.weights, weights)
-    np.testing.assert_array_equal(committee.scaling.state, seen)
+    np.testing.assert_array_equal(committee.standardiser.state, seen)
     for member, before in zip(committee.members, members, strict=True):
         np.testing.assert_array_equal(member.weights, before)
 

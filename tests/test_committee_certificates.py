@@ -84,15 +84,15 @@ def test_members_are_certified_on_the_inputs_that_they_saw():
     trace, (inputs, labels) = play("classes")
     comparator = some_comparator(trace)
     made = dl.certify(trace, comparator, inputs, labels)
-    scaled = dl.auto(STREAMS["classes"].task, effort="fast").scaling.transform(inputs)
-    np.testing.assert_array_equal(trace.scaled(inputs), scaled)
-    alone = dl.certify(trace.members[3], comparator, scaled, labels)
+    scaled = dl.features.Standardise().transform(inputs)
+    np.testing.assert_array_equal(trace.seen_by(3, inputs), scaled)
+    alone = dl.certify(trace.members[3], comparator, inputs, labels)
     for name in ("expected", "exact", "diameter", "worst_case", "comparator_loss"):
         assert getattr(made.members[3], name) == pytest.approx(getattr(alone, name))
-    assert made.scaled and "act on the scaled inputs" in str(made)
+    assert made.mapped and "act on mapped inputs" in str(made)
     free = dl.auto(STREAMS["classes"].task, scaling=False, effort="fast").run(inputs, labels)
-    assert free.scaled(inputs) is inputs
-    assert not dl.certify(free, None, inputs, labels).scaled
+    assert free.seen_by(0, inputs) is inputs
+    assert not dl.certify(free, None, inputs, labels).mapped
 
 
 def test_comparators_are_shrunk_or_given_one_by_one():
@@ -104,7 +104,7 @@ def test_comparators_are_shrunk_or_given_one_by_one():
     each = [some_comparator(trace, 0.9 * radius) for radius in radii]
     made = dl.certify(trace, each, *stream)
     assert made.valid and not any(made.shrunk)
-    alone = dl.certify(trace.members[1], each[1], trace.scaled(stream[0]), stream[1])
+    alone = dl.certify(trace.members[1], each[1], *stream)
     assert made.members[1].exact == pytest.approx(alone.exact)
     zeros = dl.certify(trace, None, *stream)
     assert all(member.path_length == 0.0 for member in zeros.members) and zeros.valid
@@ -190,14 +190,21 @@ def test_another_stream_scaling_or_start_is_found_out():
     _, words = found(trace, (inputs + 1e-3 * np.arange(inputs.shape[1]) ** 2, labels))
     assert "the stream is not the one of the trace" in words
     state = trace.origin.state
-    scaling = state.scaling.copy()
+    scaling = dl.features.Standardise().mapper()
     scaling.transform(inputs[::-1])
+    origins = [own.origin.replaced(map=scaling.to_saved()) for own in trace.members]
+    members = zip(trace.members, origins, strict=True)
+    members = [dataclasses.replace(own, origin=origin) for own, origin in members]
 
     def started(**fields):
         origin = trace.origin._replace(state=state.replaced(**fields))
         return dataclasses.replace(trace, origin=origin)
 
-    other = started(scaling=scaling)
+    with pytest.raises(dl.InputError, match="two members have seen different rows"):
+        found(
+            dataclasses.replace(trace, members=(members[0], *trace.members[1:])), (inputs, labels)
+        )
+    other = dataclasses.replace(trace, members=tuple(members))
     assert "member 0: the replayed loss differs" in found(other, (inputs, labels))[1]
     shares = state.shares.copy()
     shares.update(np.random.default_rng(0).random((5, len(trace.members))))
@@ -242,7 +249,7 @@ def test_pieces_are_saved_with_what_they_started_from(tmp_path):
     trace = committee.run(*rest, audit=True)
     again = CommitteeTrace.load(trace.save(tmp_path / "later"))
     assert dl.certify(again, None, *rest).valid
-    np.testing.assert_array_equal(again.scaled(rest[0]), trace.scaled(rest[0]))
+    np.testing.assert_array_equal(again.seen_by(0, rest[0]), trace.seen_by(0, rest[0]))
 
 
 def test_plots_have_two_panels(tmp_path):

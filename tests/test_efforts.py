@@ -24,9 +24,9 @@ def small(budget=None):
     narrow = f.Narrow(f.Chain(f.Ranks(8), f.Fourier(20, 0.5)), most=8)
     members = [
         dl.OGD(loss, dl.decoders.Argmax(loss), features=part, seed=j)
-        for j, part in enumerate((None, narrow, narrow, f.Narrow(f.Hats(4), 8)))
+        for j, part in enumerate((f.Standardise(), narrow, narrow, f.Narrow(f.Hats(4), 8)))
     ]
-    return dl.Committee(members, scaling=f.Standardiser(), budget=budget)
+    return dl.Committee(members, budget=budget)
 
 
 @pytest.mark.parametrize("budget", [None, 1.5])

@@ -110,14 +110,14 @@ def test_a_committee_keeps_rows_to_be_asked_about():
     X, y = stream(CLASSES, rounds=301)
     learner = dl.auto(CLASSES, effort="fast")
     learner.run(X[:40], y[:40])
-    assert np.array_equal(learner.scaling.kept, X[:40])
+    assert np.array_equal(learner.standardiser.kept, X[:40])
     learner.run(X[40:], y[40:])
-    kept = learner.scaling.kept
+    kept = learner.standardiser.kept
     assert len(kept) == 64
     assert {tuple(row) for row in kept} <= {tuple(row) for row in X[-130:]}
     told, again = dl.explain(learner), dl.explain(learner, kept)
     assert np.array_equal(told.importance, again.importance)
-    assert dl.auto(CLASSES).scaling.kept is None
+    assert dl.auto(CLASSES).standardiser.kept is None
 
 
 def test_an_explanation_says_what_matters_and_who_is_listened_to():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.features import Hats, Ranks, Raw, Standardise, Standardiser
+from driftline.features import Hats, Ranks, Raw, Standardise
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from tests.test_members import stream
 
@@ -33,12 +33,11 @@ MAKERS = {
     "guarded": lambda: dl.Committee([ogd(TASK, random=True), *others(TASK)], budget=1.5),
     "scaled": lambda: dl.Committee(
         [
-            ogd(TASK),
-            NaiveBayes(TASK, features=None),
+            ogd(TASK, Standardise()),
+            NaiveBayes(TASK, features=Standardise()),
             Neighbours(TASK, features=None, window=20),
-            ogd(TASK, random=True),
-        ],
-        scaling=Standardiser(),
+            ogd(TASK, Standardise(), random=True),
+        ]
     ),
     "one map for all": lambda: dl.Committee([*others(TASK, Ranks(8)), ogd(TASK, Ranks(8))]),
     "others alone": lambda: dl.Committee(others(TASK)),
@@ -57,9 +56,8 @@ def test_members_play_as_if_alone(name):
     committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task)
     alone = [member.copy() for member in committee.members]
     trace = committee.run(X, y)
-    seen = X if committee.scaling is None else Standardiser().transform(X)
     for member, own in zip(alone, trace.members, strict=True):
-        wanted = member.run(X if member.map is not None else seen, y)
+        wanted = member.run(X, y)
         assert np.array_equal(own.loss, wanted.loss)
         if member.certain:
             assert np.array_equal(own.prediction, wanted.prediction)
@@ -206,8 +204,8 @@ def test_a_run_of_the_command_line_is_audited_and_goes_on(tmp_path, monkeypatch)
     from commands import call
 
     def mixed(name, task, seed=0, column=False):
-        members = [ogd(task), ogd(task, Hats(4)), *others(task), NaiveBayes(task, features=None)]
-        return dl.Committee(members, scaling=Standardiser(), seed=seed)
+        linear, plain = ogd(task, Standardise()), NaiveBayes(task, features=None)
+        return dl.Committee([linear, ogd(task, Hats(4)), *others(task), plain], seed=seed)
 
     monkeypatch.setattr("driftline.app.runs.committee_model.named", mixed)
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import driftline as dl
-from driftline.features import Fitted, Standardise, Standardiser
+from driftline.features import Fitted, Standardise
 from driftline.members import NaiveBayes, River
 from tests.test_members import stream
 
@@ -72,7 +72,9 @@ MAKERS = {
         [ogd(TASK), River(TASK, Counts()), River(TASK, Last()), NaiveBayes(TASK)]
     ),
     "trusted in a vote": lambda: dl.Committee([River(TASK, Counts(), trusted=True), ogd(TASK)]),
-    "scaled": lambda: dl.Committee([River(TASK, Counts()), ogd(TASK)], scaling=Standardiser()),
+    "scaled": lambda: dl.Committee(
+        [River(TASK, Counts(), features=Standardise()), ogd(TASK, Standardise())]
+    ),
 }
 every_learner = pytest.mark.parametrize("name", MAKERS)
 

@@ -63,7 +63,7 @@ def test_random_decoders_draw_anew_for_every_row(tmp_path):
     encoder = Encoder(2, ClassCodec(["y"], ["u", "v"]))
     model = new_model("paper", encoder)
     model.learn(inputs, labels)
-    chances = model.learner.members[0].distribution(model.learner.scaling.look([[0.1, 0.0]]).array)
+    chances = model.learner.members[0].distribution([0.1, 0.0])
     made = np.array(model.predict(np.tile([0.1, 0.0], (2000, 1))))
     share = dict(zip(chances.atoms, chances.weights, strict=True))[1]
     assert 0.1 < share < 0.9 and abs(made.mean() - share) < 0.05

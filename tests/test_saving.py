@@ -191,9 +191,9 @@ def test_a_newer_format_names_itself(saved):
 
 
 def scaled(about, fields, whole=False):
-    """Return a description with another scaling."""
-    old = {} if whole else about["state"]["scaling"]
-    return about | {"state": about["state"] | {"scaling": old | fields}}
+    """Return a description with another state of the first member's map."""
+    old = {} if whole else about["members"][0]["state"]["map"]
+    return member(about, {"map": old | fields})
 
 
 def member(about, fields):
@@ -265,8 +265,8 @@ def test_parts_that_are_not_registered_are_refused(saved, name):
         lambda a: {k: v for k, v in a.items() if k != "0.detector_memory"},
         lambda a: a | {"shares": a["shares"] * 2.0},
         lambda a: a | {"shares": a["shares"][:-1]},
-        lambda a: a | {"scaling": a["scaling"] * np.nan},
-        lambda a: a | {"scaling": a["scaling"][:-1]},
+        lambda a: a | {"0.map.state": a["0.map.state"] * np.nan},
+        lambda a: a | {"0.map.state": a["0.map.state"][:-1]},
     ],
 )
 def test_edited_arrays_are_refused(saved, change):

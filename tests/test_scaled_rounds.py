@@ -11,7 +11,7 @@ from driftline.app.runs import load_model, new_model
 from driftline.app.tables import Encoder
 from driftline.app.tables.labels import GradeCodec
 from driftline.committee import named
-from driftline.features import Standardiser
+from driftline.features import Chain, Standardise, Standardiser
 from driftline.features.scaling import HEADER, INVERSE, SHOWN, WINDOW
 from driftline.inputs import Items, Layout, Sequences
 
@@ -78,8 +78,8 @@ def by_hand(inputs, constant):
 
 
 def unscaled(member):
-    """Return a member for scaled rows; a map that scales them itself scales no more."""
-    part = None if member.map is None else member.map.maps[-1]
+    """Return a member for scaled rows: its map scales no more."""
+    part = member.map.maps[-1] if isinstance(member.map, Chain) else None
     return dl.OGD(**member.parts._asdict(), features=part)
 
 
@@ -182,14 +182,14 @@ def test_a_refused_round_is_forgotten_with_its_piece(start):
 def test_a_scaled_committee_is_an_unscaled_one_on_scaled_inputs(name):
     task, inputs, labels = of(name)
     committee = dl.auto(task)
-    constant = committee.scaling.constant
+    constant = committee.members[0].map.constant
     assert constant is (name == "positions")
     scaled, scaling = by_hand(inputs, constant)
     plain = dl.Committee([unscaled(member) for member in committee.members])
     trace = committee.run(inputs, labels)
     same(trace, plain.run(scaled, labels))
-    assert committee.scaling.state.tobytes() == scaling.state.tobytes()
-    for own, wanted in zip(trace.scaled(inputs), scaled, strict=True):
+    assert committee.standardiser.state.tobytes() == scaling.state.tobytes()
+    for own, wanted in zip(trace.seen_by(0, inputs), scaled, strict=True):
         np.testing.assert_array_equal(own, wanted)
 
 
@@ -262,7 +262,7 @@ def test_runs_are_certified_on_what_they_were_scaled_to(name, tmp_path):
     for made in (trace, type(trace).load(trace.save(tmp_path / "trace"))):
         certificate = dl.certify(made, None, inputs[20:], labels[20:])
         assert certificate.valid, certificate.findings
-        assert certificate.scaled
+        assert certificate.mapped
     other = [x.copy() for x in inputs[20:]]
     other[3][:] *= 3.0
     assert not dl.certify(trace, None, other, labels[20:]).valid
@@ -272,10 +272,10 @@ def test_runs_are_certified_on_what_they_were_scaled_to(name, tmp_path):
 def test_without_scaling_all_is_as_it_was(name, tmp_path):
     task, inputs, labels = of(name)
     plain = dl.auto(task, scaling=False)
-    assert plain.scaling is None
+    assert plain.standardiser is None
     plain.run(inputs[:30], labels[:30])
     again = dl.load(plain.save(tmp_path / "plain"))
-    assert again.scaling is None
+    assert again.standardiser is None
     same(plain.run(inputs[30:], labels[30:]), again.run(inputs[30:], labels[30:]))
 
 
@@ -307,7 +307,7 @@ def test_learners_by_name_scale_documents_too(learner):
     inputs, labels = queries(300)
     committee = named(learner, dl.tasks.NDCG(2))
     scaled = named(learner, dl.tasks.NDCG(2), scaling=False)
-    assert committee.scaling.constant is False and scaled.scaling is None
+    assert committee.standardiser.constant is False and scaled.standardiser is None
     trace = committee.run(inputs, labels)
     assert trace.target_loss.mean() < scaled.run(inputs, labels).target_loss.mean()
 
@@ -317,8 +317,7 @@ def test_a_ranker_predicts_what_its_committee_does():
     rows, grades = np.concatenate(inputs), np.concatenate(labels)
     group = [len(x) for x in inputs]
     model = dl.DriftRanker(max_relevance=2).fit(rows, grades, group=group)
-    seen = model.learner_.scaling.look(rows).array
-    members = np.array([member.scores(seen) for member in model.learner_.members])
+    members = np.array([member.scores(rows) for member in model.learner_.members])
     np.testing.assert_array_equal(model.predict(rows), model.learner_.weights @ members)
     factors = 10.0 ** np.arange(len(SCALES))
     other = dl.DriftRanker(max_relevance=2).fit(rows * factors, grades, group=group)
@@ -335,7 +334,7 @@ def test_a_model_of_a_table_scales_documents(tmp_path):
     inputs, labels = queries(80)
     encoder = Encoder(len(SCALES), GradeCodec(["grade"], highest=2), "query")
     made = new_model("auto", encoder)
-    assert made.learner.scaling is not None
+    assert made.learner.standardiser is not None
     made.learn(inputs[:60], labels[:60])
     again = load_model(made.save(tmp_path / "model"))
     for one, two in zip(made.predict(inputs), again.predict(inputs), strict=True):
@@ -364,20 +363,20 @@ def test_rows_of_ones_own_are_left_as_they_are():
         layout = OwnLayout()
 
     committee = dl.auto(Own(2))
-    assert committee.scaling is None
-    with pytest.raises(dl.InputError, match="cannot be scaled"):
-        dl.Committee(dl.auto(Own(2)).members, scaling=Standardiser())
+    assert committee.standardiser is None
+    with pytest.raises(dl.InputError, match="cannot be standardised"):
+        dl.OGD(committee.members[0].loss, features=Standardise())
 
 
 def test_estimators_of_rounds_scale_unless_told():
     rows, grades = np.concatenate(queries()[0]), np.concatenate(queries()[1])
     group = [len(x) for x in queries()[0]]
     plain = dl.DriftRanker(scaling=False).fit(rows, grades, group=group)
-    assert plain.learner_.scaling is None
+    assert plain.learner_.standardiser is None
     assert plain.score(rows, grades, group=group) < 0.95
     inputs, tags = words()
-    assert dl.DriftTagger().fit(inputs, tags).learner_.scaling is not None
-    assert dl.DriftTagger(scaling=False).fit(inputs, tags).learner_.scaling is None
+    assert dl.DriftTagger().fit(inputs, tags).learner_.standardiser is not None
+    assert dl.DriftTagger(scaling=False).fit(inputs, tags).learner_.standardiser is None
     assert dl.DriftTagger().fit(inputs, tags).score(inputs, tags) > 0.9
     with pytest.raises(dl.InputError, match="scaling must be True or False"):
         dl.DriftTagger(scaling="no").fit(inputs, tags)

@@ -347,7 +347,7 @@ def test_bad_cells_cost_hardly_more_than_the_mean_in_their_place(change, values)
 def mistakes(rows, labels):
     """Return how often auto errs, and how many cells were far outside."""
     committee = dl.auto(dl.tasks.Multiclass(2), effort="fast")
-    return committee.run(rows, labels).target_loss.sum(), committee.scaling.far.tolist()
+    return committee.run(rows, labels).target_loss.sum(), committee.standardiser.far.tolist()
 
 
 def events(seed, share=0.05):
@@ -411,6 +411,6 @@ def test_blobs_that_move_together_are_told_apart():
 def test_the_state_of_another_version_is_refused(version):
     scaling = Standardiser()
     scaling.transform(np.eye(3))
-    config = scaling.config() | {"version": version}
+    about, arrays = scaling.to_saved()
     with pytest.raises(InputError, match="expected a state with version=3, not"):
-        Standardiser.from_config(config, scaling.state)
+        Standardiser().restore(about | {"version": version}, arrays)

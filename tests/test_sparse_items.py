@@ -157,7 +157,7 @@ def test_a_ranker_takes_svmlight_files_with_query_ids(columns, tmp_path):
     dump_svmlight_file(X, np.concatenate(labels), path, query_id=qid)
     X, y, qid = load_svmlight_file(path, n_features=columns, query_id=True)
     model = dl.DriftRanker(cutoff=10).fit(X, y, qid=qid)
-    assert model.learner_.scaling.sparse == (columns > WIDE)
+    assert model.learner_.standardiser.sparse == (columns > WIDE)
     scores = model.predict(X)
     assert model.score(X, y, qid=qid) > 0.93
     found = dl.estimators.ranking_scores(y, scores, qid=qid, cutoff=10)

@@ -24,7 +24,7 @@ def test_features_by_name_are_learned_and_saved(tmp_path):
     X, y = sentences()
     model = dl.DriftTagger(columns=1000).fit(X, y)
     assert model.n_features_in_ == 1000 and model.score(X, y) == 1.0
-    assert model.learner_.scaling is not None and model.learner_.scaling.sparse
+    assert model.learner_.standardiser is not None and model.learner_.standardiser.sparse
     again = dl.load(model.save(tmp_path / "tagger"))
     more, tags = sentences(10, seed=1)
     assert again.partial_fit(more, tags).n_rounds_ == 70

@@ -377,7 +377,7 @@ def test_a_ticket_does_not_keep_the_others_alive():
     one = dl.auto(T.Multiclass(3))
     one.run(X, Y)
     ticket = one.ask_rows(X)[0]
-    for array in (ticket.input, ticket.mapped, ticket.mean, ticket.made):
+    for array in (ticket.input, ticket.mean, ticket.made):
         assert array.base is None or array.base.size <= array.size
 
 

@@ -29,8 +29,8 @@ def watched():
     return learner
 
 
-def committee(scaling=None):
-    made = dl.Committee([dl.OGD(LOSS), dl.OGD(LOSS)], scaling=scaling)
+def committee():
+    made = dl.Committee([dl.OGD(LOSS), dl.OGD(LOSS)])
     made.run(X, Y)
     return made
 
@@ -160,7 +160,7 @@ MAKING = [
         "members must be learners such as dl.OGD, but one is Committee",
     ),
     (lambda: dl.Committee([dl.OGD(LOSS)] * 2), "the same learner twice"),
-    (lambda: dl.Committee([dl.OGD(LOSS)], scaling=True), "scaling must be .* not True"),
+    (lambda: dl.OGD(LOSS, features=True), "features must be a map .* not True"),
     (lambda: two(shares=None), "expected weights of members"),
     (lambda: two(members=3), "expected states of members"),
     (lambda: two(beliefs="a"), "beliefs"),

@@ -212,7 +212,8 @@ class Bandit(Mixed):
     ) -> int:
         """Play rounds up to the first row that is refused; return how many were played."""
         given = (inputs, labels, events.uniforms, *events[:3])
-        state = (self._constants, self.memory, self._space, True)
+        constants, space = self._ready()
+        state = (constants, self.memory, space, True)
         return int(self.kernel.compiled(*given, *state, *written))
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -239,7 +240,7 @@ class Bandit(Mixed):
     def _look_one(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
         (inputs,) = dense(mapped).arrays(0, 1)
-        memory, constants, width = self.memory, self._constants, self._width
+        memory, width, (constants, _) = self.memory, self._width, self._ready()
         if width is None:
             width = mapped.features
             memory, constants = self.started(width), np.array(self.constants(width))

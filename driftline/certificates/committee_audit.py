@@ -32,7 +32,7 @@ from driftline.committee.trace import GUARDED
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
-from driftline.inputs import Rows, fingerprint
+from driftline.inputs import fingerprint
 from driftline.inputs.taking import take, take_labels
 from driftline.learner import Account
 from driftline.tasks import Task
@@ -53,8 +53,8 @@ def certify_committee(
 ) -> CommitteeCertificate:
     """Return the certificate of a committee's run.
 
-    Inputs are scaled again and every member is replayed on them. Then the committee is played
-    again, from its state before the run on: its weights, its predictions and what a guard has done.
+    Every member is replayed, with its map. Then the committee is played again, from its state
+    before the run on: its weights, its predictions and what a guard has done.
     """
     first = trace.origin
     if first is None:
@@ -115,7 +115,7 @@ def certify_committee(
         variance=variance,
         largest_loss=largest,
         members=tuple(members if keep else (replace(m, rounds_seen=None) for m in members)),
-        scaled=first.state.scaling is not None,
+        mapped=any("features" in member.config for member in trace.members),
         shrunk=tuple(shrunk),
         findings=tuple(findings),
         chance=chance,
@@ -136,9 +136,8 @@ def _played_again(
     assert first is not None
     members = [learner_of(member, replay=False) for member in trace.members]
     state = first.state.replaced(late=None)
-    scaling = None if state.scaling is None else state.scaling.copy()
     promise: Any = {} if state.guard is None else promised(state.guard)
-    committee = Committee(members, first.combine, scaling=scaling, **promise, _played=True)
+    committee = Committee(members, first.combine, **promise, _played=True)
     committee.restore(state.replaced(members=tuple(member.state for member in members)))
     rows, counts, account = task.layout.rows(inputs), trace.sample_weight, None
     asked = np.ones(rows.rounds, dtype=bool)
@@ -227,18 +226,11 @@ def _members(
         given = list(comparator)
     if len(given) != count:
         raise InputError(f"there are {count} members, but {len(given)} comparators")
-    seen, members, shrunk = trace.rest(inputs), [], []
-    events = _scaled_events(trace, tasks[0], inputs)
-    if trace.arrival is None:
-        seen = trace.scaled(inputs)
-    rest = trace.rest(inputs)
+    rest, members, shrunk = trace.rest(inputs), [], []
     for j, (member, weights) in enumerate(zip(trace.members, given, strict=True)):
         try:
-            mapped = "features" in member.config  # a map of its own is replayed
-            own, scaled = rest if mapped else seen, None if mapped else events
-            if trace.reads_first(j):
-                own, scaled = inputs, None
-            made, outside = _member(member, weights, own, labels, chance, progress, scaled)
+            own = inputs if trace.reads_first(j) else rest
+            made, outside = _member(member, weights, own, labels, chance, progress)
         except InputError as error:
             raise InputError(f"member {j}: {error}") from error
         members.append(made)
@@ -252,18 +244,6 @@ def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return np.array_equal(one, other)
 
 
-def _scaled_events(trace: CommitteeTrace, task: Task, inputs: Inputs) -> Rows | None:
-    """Return the rows of all events as the committee has scaled them, None where it does not."""
-    origin = trace.origin
-    if trace.arrival is None or origin is None or origin.state.scaling is None:
-        return None
-    events = Events(trace.members[0])
-    rows = take(task.layout.rows(trace.rest(inputs)), events.rounds)
-    rows.asked = events.asked
-    made = origin.state.scaling.copy().piece(rows, 0, rows.rounds)
-    return take(made, np.arange(made.rounds))  # not a buffer
-
-
 def _member(
     trace: Trace,
     comparator: Comparator | None,
@@ -271,15 +251,13 @@ def _member(
     labels: Labels,
     chance: float,
     progress: Callable[[int], None] | None,
-    scaled: Rows | None,
 ) -> tuple[Certificate, bool]:
     """Return a member's certificate, and whether the comparator was too large for it.
 
-    A member without weights takes no comparator. ``scaled`` are the rows of all events, where
-    labels came late and the committee scales.
+    A member without weights takes no comparator.
     """
     if not makes_steps(trace):
-        return certify_again(trace, inputs, labels, chance, True, progress, scaled), False
+        return certify_again(trace, inputs, labels, chance, True, progress), False
     if comparator is None:
         shape = (1, 1) if trace.first_weights is None else trace.first_weights.shape
         comparator = Fixed(np.zeros(shape))
@@ -287,7 +265,7 @@ def _member(
     inside = Inside(comparator, learner_of(trace).domain)
     if trace.arrival is not None:
         checked = Trace.from_saved(*trace.to_saved())
-        late = certify_late(checked, inside, inputs, labels, chance, True, progress, scaled)
+        late = certify_late(checked, inside, inputs, labels, chance, True, progress)
         return late, inside.shrunk
     weights = trace.sample_weight  # compared with what was given for the committee, not here
     made = certify(

@@ -70,7 +70,7 @@ class CommitteeCertificate:
 
     ``total`` is the target loss of its predictions, ``average`` the weighted average of its
     members' expected losses. ``members`` are the members' own certificates, for the inputs as they
-    saw them: ``scaled`` says whether these differ from the stream's. ``shrunk`` lists the members
+    saw them: ``mapped`` says whether these differ from the stream's. ``shrunk`` lists the members
     for which the comparator was too large. ``guarded`` is what a guard says, None without one.
     """
 
@@ -82,7 +82,7 @@ class CommitteeCertificate:
     variance: float
     largest_loss: float
     members: tuple[Certificate, ...]
-    scaled: bool = False
+    mapped: bool = False
     shrunk: tuple[bool, ...] = ()
     findings: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ class CommitteeCertificate:
             | {"best": self.best, "best_total": self.best_total, "regret": self.regret}
             | {"bounds": bounds, "trivial": self.trivial, "vacuous": self.vacuous}
             | {"deviation": self.deviation, "chance": self.chance}
-            | {"scaled": self.scaled, "shrunk": list(self.shrunk)}
+            | {"mapped": self.mapped, "shrunk": list(self.shrunk)}
             | {"valid": self.valid, "findings": list(self.findings)}
             | {"unchecked": list(self.unchecked)}
             | {"outstanding": self.outstanding}

@@ -22,8 +22,8 @@ def table(made: CommitteeCertificate) -> str:
     else:
         lines.append(f"no bound of the committee: {NO_GUARD}")
     lines += _members(made)
-    if made.scaled:
-        lines.append("comparators act on the scaled inputs, and members' bounds hold for these")
+    if made.mapped:
+        lines.append("comparators act on mapped inputs, and members' bounds hold for these")
     if made.outstanding is not None:
         lines.append(f"labels came late: {made.outstanding} have not come")
     found = [*made.findings, *(f"the bound {form!r} is exceeded" for form in made.broken)]

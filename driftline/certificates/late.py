@@ -82,12 +82,8 @@ def certify_late(
     chance: float,
     keep: bool,
     progress: Callable[[int], None] | None,
-    scaled: Rows | None = None,
 ) -> Certificate:
-    """Return the certificate of a single learner's run whose labels came late.
-
-    ``scaled`` are the rows of all events as a committee has scaled them, None for those of inputs.
-    """
+    """Return the certificate of a single learner's run whose labels came late."""
     learner = learner_of(trace)
     task, parts = learner.task, learner.parts
     rows, labels = stream_of(trace, task, inputs, labels)
@@ -95,8 +91,6 @@ def certify_late(
     order = events.order
     told = _in_order(trace, order)
     given = take(rows, order), take_labels(labels, order)
-    if scaled is not None:
-        given = take(scaled, np.flatnonzero(~events.asked)), given[1]
     replay = _Arrivals(learner, told, InOrder(comparator, order, len(trace)), *given)
     tally, seen_parts = Tally(task.largest_loss), list[Watched]()
     size = learner._batch_size(rows)
@@ -109,8 +103,8 @@ def certify_late(
             seen_parts.append(seen)
         if progress is not None:
             progress(stop - start)
-    seen_rows = take(rows, events.rounds) if scaled is None else scaled
-    findings = [*replay.findings(), *_asked(trace, events, seen_rows, labels, replay.alarm)]
+    played = take(rows, events.rounds)
+    findings = [*replay.findings(), *_asked(trace, events, played, labels, replay.alarm)]
     if trace.digest and trace.digest != fingerprint(rows, labels):
         findings.append("the stream is not the one of the trace: its fingerprint differs")
     weights = None if told.sample_weight is None else told.sample_weight

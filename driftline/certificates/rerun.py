@@ -37,18 +37,14 @@ def certify_again(
     chance: float,
     keep: bool,
     progress: Callable[[int], None] | None,
-    scaled: Rows | None = None,
 ) -> Certificate:
-    """Return the certificate of a run whose rounds are played again.
-
-    ``scaled`` are the rows of all events as a committee has scaled them, where labels came late.
-    """
+    """Return the certificate of a run whose rounds are played again."""
     trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
     learner = learner_of(trace)
     task = learner.task
     rows, labels = stream_of(trace, task, given, labels)
     if trace.arrival is not None:
-        return _certify_late(learner, trace, rows, labels, chance, keep, scaled)
+        return _certify_late(learner, trace, rows, labels, chance, keep)
     rows.labels = labels
     tally, parts, findings = Tally(task.largest_loss), [], dict[str, tuple[int, int]]()
     for start in range(0, rows.rounds, rows.block):
@@ -80,12 +76,11 @@ def _certify_late(
     labels: CheckedLabels,
     chance: float,
     keep: bool,
-    scaled: Rows | None,
 ) -> Certificate:
     """Return the certificate of a run whose labels came late: its events are played again."""
     events = Events(trace)
     order, told = events.order, ~events.asked
-    given = take(rows, events.rounds) if scaled is None else scaled
+    given = take(rows, events.rounds)
     codes = take_labels(labels, events.rounds)
     given.asked, given.labels = events.asked, codes
     weights = None if trace.sample_weight is None else trace.sample_weight[events.rounds]

@@ -18,13 +18,12 @@ from driftline.committee.guard import Guard
 from driftline.committee.mixture import Mixed, Mixture
 from driftline.committee.one_book import OneBook
 from driftline.committee.shares import Shares
-from driftline.committee.state import CommitteeState
+from driftline.committee.state import CommitteeState, all_arrays, different_arrays
 from driftline.committee.trace import GUARDED, AuditOrigin, CommitteeTrace
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError, TornError
-from driftline.features import Standardise, Standardiser
+from driftline.features import Standardiser
 from driftline.inputs import Rows
-from driftline.inputs.first import rest_of
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
 from driftline.learner import (
@@ -91,9 +90,6 @@ class Committee(Shell):
         Learners of any kind that have not played yet: see :class:`~driftline.learner.Member`.
     combine
         ``"vote"``, ``"mix"`` or ``"first"``, which needs a guard.
-    scaling
-        What makes inputs of one scale of them, such as
-        :class:`~driftline.features.Standardiser`; None leaves them as they are.
     budget
         By how much predictions may exceed, in expectation, what a theorem allows, in units of the
         task's largest loss; needs a member with such a theorem. None for no guard.
@@ -118,23 +114,20 @@ class Committee(Shell):
         *Shell.learned,
         "members",
         "_all",
-        "scaling",
         "shares",
         "_mixture",
         "_beliefs",
         "guard",
         "_alarms",
-        "_groups",
-        "_acceptance",
         "_cut_short",
     )
+    derived = ("_groups", "_acceptance")
 
     def __init__(
         self,
         members: Sequence[Member],
         combine: str = "vote",
         *,
-        scaling: Standardiser | None = None,
         budget: float | None = None,
         largest_weight: float = 1.0,
         seed: int | None = 0,
@@ -164,14 +157,10 @@ class Committee(Shell):
             raise InputError("the members of a committee must not have played before")
         rule = rule_of(combine)
         rule.check(task)
-        if scaling is not None and not isinstance(scaling, Standardiser):
-            raise InputError(f"scaling must be a Standardiser() or None, not {scaling!r:.80}")
-        if scaling is not None and not task.layout.scalable:
-            raise InputError(f"rows of {task.layout!r} cannot be scaled")
         super().__init__(self.members[0].task, seed)
         if budget is None and rule.levels > 1:
             raise InputError(f"combine={rule.name!r} needs a guard: give a budget")
-        self._rule, self.scaling = rule, scaling
+        self._rule = rule
         self._promise = None if budget is None else (budget, largest_weight)
         #: The account between predictions and what a theorem allows, None without a budget.
         self.guard: Account | None = None
@@ -182,10 +171,9 @@ class Committee(Shell):
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
         self._groups = Groups(self.members)
-        #: How many values of a row only some members read, and no scaling: the first, or none.
+        #: How many values of a row only some members read: the first, or none.
         self._aside = int(self._groups.split)
-        scaled, ragged = self.scaling is not None, self._layout.ragged
-        self._acceptance = Acceptance(self.members, scaled, ragged)
+        self._acceptance = Acceptance(self.members, self._layout.ragged)
         self._cut_short = False
         self._shielding = Shield()
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
@@ -198,6 +186,19 @@ class Committee(Shell):
             self.guard = self._guard_of(self.members)
             self.shares = Shares(len(self.members), self.guard.weighed)
 
+    @property
+    def _seats(self) -> tuple[int, ...]:
+        """The places of the members among those that there were before the first rows."""
+        if self.members is self._all:
+            return tuple(range(len(self._all)))
+        places = {id(member): place for place, member in enumerate(self._all)}
+        return tuple(places[id(member)] for member in self.members)
+
+    @_seats.setter
+    def _seats(self, places: tuple[int, ...]) -> None:
+        if places != self._seats:
+            self._seat([self._all[place] for place in places])
+
     def _guard_of(self, members: Sequence[Member]) -> Account:
         """Return the guard, or one for those members that are left in by the first rows."""
         if self.guard is not None and self.guard.members == len(members):
@@ -205,8 +206,7 @@ class Committee(Shell):
         assert self._promise is not None
         made: Account
         if self.rule.scored:
-            scaled = math.inf if self.scaling is None else self.scaling.longest
-            made = Guard(self.task, members, *self._promise, self.rule.levels, scaled)
+            made = Guard(self.task, members, *self._promise, self.rule.levels)
         else:
             made = OneBook(self.task, members, *self._promise)
         if self.guard is not None:  # what is outstanding is reserved
@@ -406,7 +406,7 @@ class Committee(Shell):
         try:
             if not accepts.like_last(row) and self.features is None:
                 self._meet(row)
-            played = self._groups.play_one(row, self.scaling, checked, number)
+            played = self._groups.play_one(row, checked, number)
             weighed, watched = self._weigh_one(played, checked, number, paid)
             self._acceptance.note(row)  # another one, if members were left out
             return played, weighed, watched
@@ -437,7 +437,7 @@ class Committee(Shell):
             given = room.scored_in(mixture.parts(scores))
         elif isinstance(guard, OneBook) and room.late is not None and not self._layout.ragged:
             given = room.scored_at(guard.place, self.task.dim)
-        self._groups.play(rows, start, stop, self.scaling, labels, number, given)
+        self._groups.play(rows, start, stop, labels, number, given)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         paid, counts, asked = risks, room.columns.get("sample_weight"), None
@@ -498,9 +498,8 @@ class Committee(Shell):
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
         if self._cut_short:
             self._check_whole()
-        mapped = None if self.scaling is None else self.scaling.look_at(self._groups.rest(rows))
         suited = self._suited(rows.features, rows.transposed)
-        looks = self._groups.look_at(rows, mapped, suited, numbers, whole or self.rule.scored)
+        looks = self._groups.look_at(rows, suited, numbers, whole or self.rule.scored)
         seated = len(looks) == len(self.members)
         guard = None if self.guard is None else self._guard_of(suited)
         weighed = None if guard is None else guard.weighed
@@ -534,21 +533,21 @@ class Committee(Shell):
             encoded = self.task.many.encode_losses(predictions, self.task.dim)
             if isinstance(guard, Guard) and watched is not None:
                 encoded = guard.means(watched, encoded)
-            return Asked(predictions, encoded, None, mapped, None, chances, theirs, book)
+            return Asked(predictions, encoded, None, None, None, chances, theirs, book)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             scores = np.concatenate([own.scores for own in looks])
             if isinstance(guard, OneBook) and gives_probabilities(self.task):
                 chances = self._probabilities(scores, self._believed(len(scores)), voted)
-            own = self._means(predictions, members, shares, mixed, watched)
-            return Asked(predictions, *own, mapped, scores, chances, None, book)
+            own = self._means(predictions, members, shares, guard, mixed, watched)
+            return Asked(predictions, *own, None, scores, chances, None, book)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [
-            self._means(predictions[t : t + 1], np.array([own]), shares, None, watched, t)
+            self._means(predictions[t : t + 1], np.array([own]), shares, guard, None, watched, t)
             for t, own in enumerate(rounds)
         ]
         mean, means = [mean[0] for mean, _ in parts], [own[0] for _, own in parts]
-        return Asked(predictions, mean, means, mapped, book=book)
+        return Asked(predictions, mean, means, book=book)
 
     def _looked(self, guard: OneBook, predictions: np.ndarray, own: Asked, whole: bool) -> Watched:
         """Return the guard's predictions of rounds, given those of the book's member."""
@@ -626,6 +625,7 @@ class Committee(Shell):
         predictions: np.ndarray,
         members: np.ndarray,
         shares: Shares,
+        guard: Account | None,
         mixed: Mixed | None = None,
         watched: Watched | None = None,
         first: int = 0,
@@ -640,7 +640,7 @@ class Committee(Shell):
             sets = self.task.many.encode_losses(theirs, size).reshape(rounds, -1, size)
         else:
             sets = shares.means(members)
-        mean, guard = self.task.many.encode_losses(predictions, size), self.guard
+        mean = self.task.many.encode_losses(predictions, size)
         if isinstance(guard, OneBook) and watched is not None:
             acted = np.flatnonzero(watched.paid[first : first + rounds, 0])
             mean[acted] = members[acted, guard.place]
@@ -659,13 +659,10 @@ class Committee(Shell):
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
 
-        Inputs are scaled as :meth:`~driftline.features.Standardiser.look` does.
+        Every input is mapped as if it came next.
         """
         with self._turn.lock:
-            scaled = inputs
-            if self.scaling is not None and not self._layout.ragged:  # members refuse these
-                scaled = self.scaling.look(rest_of(inputs) if self._aside else inputs)
-            return np.stack(self._groups.score_rows(inputs, scaled))
+            return np.stack(self._groups.score_rows(inputs))
 
     # -- the state as a value
 
@@ -678,11 +675,10 @@ class Committee(Shell):
 
     def _state(self, weights: bool) -> CommitteeState:
         members = tuple(member._state() for member in self.members) if weights else ()
-        scaling = None if self.scaling is None else self.scaling.copy()
         key, tickets, shares = self._draws.key, self._tickets, self.shares.copy()
         beliefs = None if self._believes is None else self._believes.state.copy()
         alarms, guard = self._alarms.copy(), None if self.guard is None else self.guard.saved()
-        learned = (self.rounds, shares, scaling, members, beliefs, alarms, guard)
+        learned = (self.rounds, shares, members, beliefs, alarms, guard)
         return CommitteeState(key, tickets, *learned, **self._waiting)
 
     def restore(self, state: CommitteeState) -> None:
@@ -715,7 +711,6 @@ class Committee(Shell):
             )
         if set(rounds) != {state.rounds}:
             raise InputError(f"the members have played {rounds} rounds: expected the same number")
-        _check_scalings(state.scaling, self.scaling)
         with self._turn.lock:
             self._turn.check()
             before = self._checkpoint(weights=True)
@@ -737,7 +732,6 @@ class Committee(Shell):
                 self._rollback(before)
                 self._groups = Groups(self.members)  # members have mappers of their own by now
                 raise
-            self.scaling = None if state.scaling is None else state.scaling.copy()
             self._cut_short = False
             self._acceptance.forget()
 
@@ -751,9 +745,13 @@ class Committee(Shell):
 
     def _left_in(self, state: CommitteeState) -> list[Member]:
         """Return the members that were left in by the first rows of a state."""
-        scaling, first = state.scaling, state.members[0]
-        features = first.features if scaling is None else scaling.features
-        sparse = bool(scaling.sparse) if scaling is not None else first.transposed
+        for own in state.members:
+            if own.map is not None and type(features := own.map[0].get("features")) is int:
+                sparse = bool(own.map[0].get("sparse"))
+                break
+        else:
+            first = state.members[0]
+            features, sparse = first.features, first.transposed
         if features is None:
             return self._all
         return [m for m in self._all if m.map is None or m.map.suits(features, sparse)]
@@ -761,9 +759,10 @@ class Committee(Shell):
     def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:
         """Return a committee for more classes or features, which otherwise goes on as this one.
 
-        Members grow as :meth:`OGD.grown <driftline.OGD.grown>` says. A scaling of dense rows
-        divides by the root of the number of features: under one scores become smaller with new
-        features, by up to the root of the ratio of old to new.
+        Members grow as :meth:`OGD.grown <driftline.OGD.grown>` says.
+        :class:`~driftline.features.Standardise` divides dense rows by the root of the number of
+        features: scores of mapped rows become smaller with new features, by up to the root of the
+        ratio of old to new.
 
         >>> import driftline as dl
         >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
@@ -775,30 +774,27 @@ class Committee(Shell):
         """
         with self._turn.lock:
             self._check_whole()
-            known, scaling = self.features, None if self.scaling is None else self.scaling.copy()
+            known = self.features
             longer = features if known is not None else None
             if features is not None:
                 check_longer(self.task, known, features)
             whole, rest = (longer, known), (longer, known)
             if longer is not None and known is not None:
                 rest = longer - self._aside, known - self._aside
-            if scaling is not None and rest[0] is not None:
-                scaling = scaling.grown(rest[0])[0]
             members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
-            return self._going_on(members, scaling)
+            return self._going_on(members)
 
     def _check_copied(self) -> None:
         self._check_whole()
 
-    def _part(self) -> None:
-        super()._part()
+    def _unshare(self) -> None:
+        super()._unshare()
         self._groups, self._shielding = Groups(self.members), Shield()
         self._acceptance = copy(self._acceptance)
 
-    def _going_on(self, members: Sequence[Member], scaling: Standardiser | None) -> Self:
+    def _going_on(self, members: Sequence[Member]) -> Self:
         """Return a committee of other members that goes on as this one."""
-        rest: Any = {"scaling": scaling, "_played": True} | self._promised
-        made = type(self)(members, self.combine, **rest)
+        made = type(self)(members, self.combine, **self._promised, _played=True)
         made.shares = self.shares.copy()
         if made.guard is not None and self.guard is not None:
             made.guard.resume(self.guard.saved())
@@ -863,10 +859,14 @@ class Committee(Shell):
         return self.members[0].rounds
 
     @property
+    def standardiser(self) -> Standardiser | None:
+        """What standardises rows for the first members that have such a map; None if none has."""
+        made = (member.standardiser for member in self.members)
+        return next((one for one in made if one is not None), None)
+
+    @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
-        if self.scaling is not None and self.scaling.features is not None:
-            return self.scaling.features + self._aside
         first = self.members[0]
         known = first.features
         return known if known is None or first.reads_first else known + self._aside
@@ -875,7 +875,6 @@ class Committee(Shell):
         """Return members and how they are combined as plain data."""
         return {
             "combine": self.combine,
-            "scaling": self.scaling is not None,
             "members": [member.config() for member in self.members],
         }
 
@@ -893,14 +892,13 @@ class Committee(Shell):
         """
         task = self.task if classes is None else with_classes(self.task, classes)
         suited, features = self._suited(features, sparse), features - self._aside
-        seen = features
         made = self.shares.state.nbytes + (0 if self.guard is None else self.guard.state.nbytes)
         made = made * len(suited) // len(self.members)
-        if self.scaling is not None:
-            scale = Standardise(self.scaling.constant)
-            made, seen = made + scale.state_bytes(features, sparse), scale.width(features)
+        maps = {member.map.inner for member in suited if member.map is not None}  # shared
+        made += sum(part.state_bytes(features, sparse) for part in maps)
         for member in suited:
-            made += member._bytes(seen if member.map is None else features, task, sparse)
+            width = features if member.map is None else member.map.width(features)
+            made += member._own_bytes(width, task)
         return made
 
     def _bound(self) -> list[str]:
@@ -924,8 +922,8 @@ class Committee(Shell):
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""
         how = self.rule.how if self.guard is None else f"{self.rule.how}, guarded"
         lines = [f"committee of {len(self.members)}, {how}"]
-        if self.scaling is not None:
-            lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
+        if any(member.map is not None for member in self.members):
+            lines.append("members with features=: their bounds hold for mapped inputs")
         lines += self._bound()
         for member, weight in zip(self.members, self.weights, strict=True):
             alone = "" if member.steps else f": no theorem, {member.no_theorem}"
@@ -946,6 +944,7 @@ class Committee(Shell):
             arrays |= {f"{j}.{name}": array for name, array in own.items()}
         members = [part for part, _ in saved]
         about = {"kind": "Committee", "combine": self.combine, "members": members, "state": state}
+        about["same"], arrays = different_arrays(arrays)
         return about | self._promised, arrays
 
     @property
@@ -958,7 +957,7 @@ class Committee(Shell):
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
         """Return the committee that :meth:`to_saved` was asked of."""
-        members = []
+        members, arrays = [], dict(all_arrays(about["same"], arrays))
         for j, part in enumerate(about["members"]):
             start = f"{j}."
             own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
@@ -967,7 +966,7 @@ class Committee(Shell):
             raise InputError("a committee needs 1 member or more")
         state = CommitteeState.from_saved(about["state"], arrays, len(members))
         promise = {name: about[name] for name in ("budget", "largest_weight") if name in about}
-        committee = cls(members, about["combine"], scaling=state.scaling, **promise, _played=True)
+        committee = cls(members, about["combine"], **promise, _played=True)
         committee.restore(state.replaced(members=tuple(member.state for member in members)))
         return committee
 
@@ -976,10 +975,21 @@ class Committee(Shell):
     def _copies(self, rows: Rows) -> bool:
         """Say whether weights are copied: where that is cheap, or a member may refuse a row."""
         self._check_whole()
-        cheap = any(member.mapper is not None for member in self.members) or all(
+        maps = [member.map for member in self.members if member.map is not None]
+        cheap = any(not part.same_entries for part in maps) or all(
             member._copies_cheaply(rows.size) for member in self.members
         )
         return cheap or not self._acceptance.by_members(rows)
+
+    @property
+    def _met(self) -> Any:
+        return self._acceptance.known
+
+    @_met.setter
+    def _met(self, value: Any) -> None:
+        self._acceptance.forget()
+        if value is not None:
+            self._acceptance.known = value
 
     def _rollback(self, checkpoint: Checkpoint) -> None:
         super()._rollback(checkpoint)
@@ -1137,14 +1147,3 @@ def _expected(means: np.ndarray, targets: np.ndarray, offsets: np.ndarray) -> np
     """Return expected losses: of one round the same bits as of many, unlike a matrix product."""
     with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are refused afterwards
         return np.asarray((means * targets).sum(axis=-1) + offsets)
-
-
-def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> None:
-    """Refuse a scaling that is not of the committee's kind."""
-    if given is not None and own is not None:
-        kinds = [(made.constant, made.dtype) for made in (given, own)]
-        if kinds[0] == kinds[1]:
-            given.layout.check(given.state)
-            return
-    if given is not None or own is not None:
-        raise InputError(f"the scaling of the state, {given!r}, is not of the kind of {own!r}")

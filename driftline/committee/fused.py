@@ -11,14 +11,12 @@ from driftline.engines import CompiledEngine
 from driftline.inputs import DenseRows, Rows, cast, refuse
 from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
+from driftline.kernels.philox import draw_next
 from driftline.learner import OGD, round_rows
 from driftline.state import Draws
 from driftline.typing import Label
 
 __all__ = ["FusedStep"]
-
-#: Rounds for which random numbers are made at a time.
-BUFFER = 256
 
 
 class _Seat(NamedTuple):
@@ -27,7 +25,6 @@ class _Seat(NamedTuple):
     member: OGD
     engine: CompiledEngine
     stored: np.ndarray
-    draws: Draws
     arguments: tuple[np.ndarray, ...]  # kept alive, since compiled code has only their addresses
 
 
@@ -35,7 +32,7 @@ class FusedStep:
     """Members whose arguments for the compiled loop are laid out, for round after round.
 
     Rounds have the same bits as if each member played alone. The layout is valid as long as every
-    member has the same weight array and seed, and keeps no account against a comparator.
+    member has the same weight array, and keeps no account against a comparator.
     """
 
     def __init__(self, members: Sequence[OGD], row: DenseRows, checked: np.ndarray):
@@ -46,8 +43,11 @@ class FusedStep:
         self._uniforms = np.full((count, 1, 1), 0.5)
         self._trace = np.empty((round_rows(task), count))
         self._predictions = np.empty((count, 1, task.predictions.size), np.int64)
-        self._certain = all(member.decoder.deterministic for member in members)
-        self._first, self._buffer = 0, np.empty((0, count, 1, 1))
+        #: Members that draw their predictions, their draws, and the words of the keys of these.
+        self._drawing = [j for j, own in enumerate(members) if not own.decoder.deterministic]
+        self._draws: list[Draws] = []
+        self._keys = np.empty((len(self._drawing), 2), np.uint64)
+        self._drawn = np.empty((len(self._drawing), 1))
         self._seats, self._detected, words = [], [], []
         for j, member in enumerate(members):
             engine = member.engine
@@ -60,7 +60,7 @@ class FusedStep:
                 self._predictions[j],
             )
             words.append(lay_out(arguments))
-            seat = _Seat(member, engine, engine.stored, member._draws, arguments)
+            seat = _Seat(member, engine, engine.stored, arguments)
             self._seats.append(seat)
             if engine.parts.restart is not None:
                 self._detected.append(engine)
@@ -90,24 +90,31 @@ class FusedStep:
         """Return whether the layout is still valid, for this row."""
         if type(row) is not DenseRows or row.features != self._inputs.shape[1]:
             return False
-        for member, engine, stored, draws, _ in self._seats:
+        for member, engine, stored, _ in self._seats:
             if engine.stored is not stored or member._watch is not None:
                 return False
-            if member._draws is not draws or member.engine is not engine:
+            if member.engine is not engine:
                 return False
         return True
+
+    def _draw(self, number: int) -> None:
+        """Write the random numbers of a round."""
+        draws = [self._seats[j].member._draws for j in self._drawing]
+        if any(own is not known for own, known in zip(draws, self._draws or draws, strict=True)):
+            self._draws = []
+        if not self._draws:
+            self._draws, words = draws, [divmod(own.key, 2**64) for own in draws]
+            self._keys[:] = [(low, high) for high, low in words]
+        places = np.arange(len(draws))
+        draw_next.compiled(self._keys, places, np.full(len(draws), number), self._drawn)
+        self._uniforms[self._drawing, :, 0] = self._drawn
 
     def play(
         self, row: DenseRows, checked: np.ndarray, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round; return predictions as numbers, and a column of the trace for each."""
-        if not self._certain:
-            place = number - self._first
-            if not 0 <= place < len(self._buffer):
-                self._first, place = number, 0
-                made = [seat.member._uniforms(number, BUFFER) for seat in self._seats]
-                self._buffer = np.stack(made, axis=1)[:, :, np.newaxis]
-            self._uniforms[:] = self._buffer[place]
+        if self._drawing:
+            self._draw(number)
         self._inputs[:] = cast(row.array, self._dtype)
         self._labels[:] = checked
         played = play_together.compiled(self._loop, self._words)

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.committee.fused import FusedStep
 from driftline.errors import InputError
-from driftline.features import Map, Mapper, Standardiser
+from driftline.features import Map, Mapper
 from driftline.inputs import DenseRows, Rows, SparseRows, refuse, rows_of
 from driftline.inputs.first import rest_of, without_first
 from driftline.learner import Asked, Member, round_rows
@@ -60,21 +60,15 @@ class Group:
         #: The places of the members that play together: a slice if these are adjacent.
         self.seats = slice(*ends) if ends[1] - ends[0] == len(self.together) else None
 
-    def seen(
-        self, rows: Rows, start: int, stop: int, scaling: Standardiser | None
-    ) -> tuple[Rows, int]:
+    def seen(self, rows: Rows, start: int, stop: int) -> tuple[Rows, int]:
         """Return rows as the members see them, and where they begin; the map learns from them."""
         if self.mapper is not None:
             return self.mapper.piece(rows, start, stop), 0
-        if scaling is not None:
-            return scaling.piece(rows, start, stop), 0
         return rows, start
 
-    def look_at(self, rows: Rows, scaled: Rows | None) -> Rows:
+    def look_at(self, rows: Rows) -> Rows:
         """Return rows as the members would see each of them next; nothing is learned."""
-        if self.mapper is not None:
-            return self.mapper.look_at(rows)
-        return rows if scaled is None else scaled
+        return rows if self.mapper is None else self.mapper.look_at(rows)
 
     def play_one(
         self, row: Rows, checked: Label, number: int, made: list[Any], columns: np.ndarray
@@ -99,12 +93,12 @@ class Group:
             prediction, column = member._learn_one_mapped(row, checked, number)
             made[j], columns[: len(column), j] = prediction.copy(), column[: len(columns)]
 
-    def score_rows(self, inputs: Inputs, scaled: Inputs) -> list[np.ndarray]:
+    def score_rows(self, inputs: Inputs) -> list[np.ndarray]:
         """Return the members' scores of many inputs, mapped in blocks, since they may be wide."""
-        first, given = self.members[0], scaled if self.mapper is None else inputs
+        first = self.members[0]
         if first.task.layout.ragged:
-            return [first.score_rows(given)]  # which refuses it
-        rows = given if isinstance(given, (DenseRows, SparseRows)) else rows_of(given)
+            return [first.score_rows(inputs)]  # which refuses it
+        rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
         first._check_features(rows)
         size = first._batch_size(rows) if self.mapper is not None else max(1, rows.rounds)
         parts = []
@@ -141,15 +135,13 @@ class Groups:
         self.split = any(group.reads_first for group in self.groups)
 
     def rest(self, rows: Rows) -> Rows:
-        """Return rows as they are scaled: without a first value that only some members read."""
+        """Return rows as most members see them: without a first value that only some read."""
         return without_first(rows, 0, rows.rounds) if self.split else rows
 
-    def play_one(
-        self, row: Rows, scaling: Standardiser | None, checked: Label, number: int
-    ) -> Played:
+    def play_one(self, row: Rows, checked: Label, number: int) -> Played:
         """Let all members play one round."""
         if (group := self._single) is not None:
-            row, _ = group.seen(row, 0, 1, scaling)
+            row, _ = group.seen(row, 0, 1)
             fused = group.fused
             if fused is not None and not group.alone and fused.ready(row):
                 return fused.play(row, checked, number)  # type: ignore[arg-type]
@@ -157,8 +149,7 @@ class Groups:
         else:
             rest = self.rest(row)
             seen = [
-                row if group.reads_first else group.seen(rest, 0, 1, scaling)[0]
-                for group in self.groups
+                row if group.reads_first else group.seen(rest, 0, 1)[0] for group in self.groups
             ]
         made: list[Any] = [None] * self.count
         columns = np.empty((self._rows, self.count))
@@ -171,7 +162,6 @@ class Groups:
         rows: Rows,
         start: int,
         stop: int,
-        scaling: Standardiser | None,
         labels: CheckedLabels,
         number: int,
         room: Batch,
@@ -181,30 +171,25 @@ class Groups:
         for group in self.groups:
             seen, at = rows, start
             if not group.reads_first:
-                seen, at = group.seen(rest, first, first + stop - start, scaling)
+                seen, at = group.seen(rest, first, first + stop - start)
             if seen is not rows:
                 seen.before = start
             for j, member in zip(group.places, group.members, strict=True):
                 own = room.members[j]
                 member._play_mapped(seen, at, at + stop - start, labels, number, own)
 
-    def score_rows(self, inputs: Inputs, scaled: Inputs) -> list[np.ndarray]:
+    def score_rows(self, inputs: Inputs) -> list[np.ndarray]:
         """Return the members' scores of many inputs; these are mapped once for a whole group."""
         made: list[Any] = [None] * self.count
         rest = rest_of(inputs) if self.split else inputs
         for group in self.groups:
-            given = (inputs, inputs) if group.reads_first else (rest, scaled)
-            for j, scores in zip(group.places, group.score_rows(*given), strict=True):
+            given = inputs if group.reads_first else rest
+            for j, scores in zip(group.places, group.score_rows(given), strict=True):
                 made[j] = scores
         return made
 
     def look_at(
-        self,
-        rows: Rows,
-        scaled: Rows | None,
-        suited: Sequence[Member],
-        numbers: np.ndarray,
-        whole: bool,
+        self, rows: Rows, suited: Sequence[Member], numbers: np.ndarray, whole: bool
     ) -> list[Asked]:
         """Return what the members predict whose maps suit the rows; nothing is learned."""
         known, rest = dict[int, Asked](), self.rest(rows)
@@ -212,7 +197,7 @@ class Groups:
             pairs = zip(group.places, group.members, strict=True)
             able = [(j, member) for j, member in pairs if member in suited]
             if able:
-                seen = rows if group.reads_first else group.look_at(rest, scaled)
+                seen = rows if group.reads_first else group.look_at(rest)
                 for j, member in able:
                     known[j] = member._look_mapped(seen, numbers, whole)
         return [known[j] for j in sorted(known)]

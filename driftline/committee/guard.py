@@ -285,11 +285,11 @@ class Sure(NamedTuple):
         return total / (1.0 - self.beta)
 
 
-def sure_of(member: Member, heaviest: float = 1.0, scaled: float = math.inf) -> Sure | None:
+def sure_of(member: Member, heaviest: float = 1.0) -> Sure | None:
     """Return what is known of a member's losses beforehand, None if that is nothing.
 
     By facts of its parts: base-2 logistic loss, constant steps from the centre of a ball, no
-    restarts, rows of known length. Rows of members without a map are no longer than ``scaled``.
+    restarts, a map whose rows are no longer than a known length.
     """
     nats = member.nats
     if not member.steps or nats is None or abs(nats - math.log(2.0)) > 1e-12:
@@ -299,7 +299,7 @@ def sure_of(member: Member, heaviest: float = 1.0, scaled: float = math.inf) -> 
     if parts.restart is not None or parts.domain.radius is None:
         return None
     steps, diameter = parts.rate.step_range(parts.setting), parts.domain.diameter
-    longest = scaled if learner.map is None else learner.map.longest
+    longest = math.inf if learner.map is None else learner.map.longest
     norm = math.hypot(longest, parts.intercept)
     start = parts.domain.farthest(np.zeros((1, 1)))
     start = start if learner.rounds else learner.engine.first_distance
@@ -329,10 +329,9 @@ class Guard(Account):
         budget: float,
         heaviest: float = 1.0,
         levels: int = 1,
-        scaled: float = math.inf,
     ):
         self.levels, sets, heaviest = levels, len(SHARE_VALUES), check_heaviest(heaviest)
-        self.known = tuple(sure_of(member, heaviest, scaled) for member in members)
+        self.known = tuple(sure_of(member, heaviest) for member in members)
         if not self.sure or not task.geometry.classes:
             raise InputError(
                 "a guard needs a member with a theorem for its losses, as dl.auto(task) has them "

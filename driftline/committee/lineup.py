@@ -32,7 +32,6 @@ from driftline.features import (
     Recent,
     Shorten,
     Standardise,
-    Standardiser,
 )
 from driftline.learner import OGD, Member
 from driftline.losses import CRF, ConvolutionalFenchelYoung, Logistic, Loss, Scaled
@@ -105,10 +104,11 @@ EFFORTS: dict[str, tuple[Map, ...]] = {
 
 
 class Rest(TypedDict):
-    """What all members of a line-up have in common."""
+    """What all members of a line-up have in common, but for those with a map of their own."""
 
     intercept: bool
     dtype: npt.DTypeLike
+    features: Map | None
 
 
 #: A rate, a diameter, and the detector that restarts the member.
@@ -217,8 +217,8 @@ def auto(
     if feedback == "bandit" and not (task.zero_one and len(task.labels.all) == 2):
         return Bandit(task, features=seen, seed=seed)
     constant = RARE if task.geometry.tags else task.layout.constant
-    scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
-    rest: Rest = {"intercept": scaler is None, "dtype": dtype}
+    scale = Standardise(constant, dtype) if scaling and task.layout.scalable else None
+    rest: Rest = {"intercept": scale is None, "dtype": dtype, "features": scale}
     kind, cost = task.answers.kind, task.predictions.doubt.cost
     lineup = LINEUPS.get(kind, _structured)
     combine = usual_rule(task) if combine is None else combine
@@ -239,10 +239,10 @@ def auto(
         members += _counting(task, effort)
     members = [*own, *members] if combine == "first" else [*members, *own]
     if budget is not None and rule_of(combine).scored:
-        members += _with_theorem(task, rest, constant, scaler)
+        members += _with_theorem(task, rest, constant)
     elif budget is not None:
         members.append(_book_of(task, rest, constant, seed))
-    return Committee(members, combine, scaling=scaler, seed=seed, budget=budget)
+    return Committee(members, combine, seed=seed, budget=budget)
 
 
 def guarded(
@@ -293,9 +293,7 @@ def guarded(
     return auto(task, effort=effort, combine="first", budget=budget, members=[given], seed=seed)
 
 
-def _with_theorem(
-    task: Task, rest: Rest, constant: bool | float, scaler: Standardiser | None
-) -> list[Member]:
+def _with_theorem(task: Task, rest: Rest, constant: bool | float) -> list[Member]:
     """Return members with a theorem for their losses, for the book of a guard.
 
     The best of three steps is within 7.7% of the best constant step for its ball, for all losses
@@ -303,18 +301,16 @@ def _with_theorem(
     where scaling costs as much as learning, one member is left, which sees rows as others do.
     """
     loss = Logistic(task.answers)
-    narrow: Map = Shorten()
-    wide: Map | None = narrow
+    short, scale = Shorten(), rest["features"]
+    narrow: Map = short if scale is None else Chain(Standardise(constant), short)
+    wide: Map = short if scale is None else scale
     decoder = Argmax(loss) if task.answers is task else default_decoder(loss, task)[1]
-    longest = 1.0
-    if scaler is not None:
-        narrow, wide, longest = Chain(Standardise(constant), narrow), None, scaler.longest
-    parts = [(Narrow(narrow, FEW), beta, diameter, 1.0) for beta in BETAS for diameter in BALLS]
+    parts = [(Narrow(narrow, FEW), beta, diameter) for beta in BETAS for diameter in BALLS]
     made = list[Member]()
-    for features, beta, diameter, norm in [*parts, (wide, BETAS[0], BALLS[1], longest)]:
-        norm = math.hypot(norm, rest["intercept"])
+    for features, beta, diameter in [*parts, (wide, BETAS[0], BALLS[1])]:
+        norm = math.hypot(features.longest, rest["intercept"])
         rate = Constant(beta / (loss.self_bound * norm**2))
-        made.append(OGD(loss, decoder, rate, Ball(diameter), features=features, **rest))
+        made.append(OGD(loss, decoder, rate, Ball(diameter), **(rest | {"features": features})))
     return made
 
 
@@ -338,16 +334,16 @@ def _book_of(task: Task, rest: Rest, constant: bool | float, seed: int | None) -
         decoder = Marginal(loss)
     else:
         loss, decoder = default_decoder(ConvolutionalFenchelYoung(task), task)
-    short: Map | None = None
     if not task.layout.ragged:
         short = Shorten() if rest["intercept"] else Chain(Standardise(constant), Shorten())
-    return OGD(loss, decoder, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
+        rest = rest | {"features": short}
+    return OGD(loss, decoder, Polyak(), Ball(SURE * side), seed=seed, **rest)
 
 
 def _answering(member: OGD, cost: float) -> OGD:
     """Return a member that always answers, beside one that may not."""
     parts = member.parts._replace(decoder=Answer(member.loss, cost))
-    return OGD(**parts._asdict(), dtype=member.engine.dtype)
+    return OGD(**parts._asdict(), features=member.map, dtype=member.engine.dtype)
 
 
 def _through_the_middle(task: Task, rest: Rest) -> list[OGD]:

@@ -313,7 +313,7 @@ class Mixture(Stateful):
     (14,)
     """
 
-    learned = ("state",)
+    learned = inherited = ("state",)
 
     def __init__(self, members: Sequence[Member]):
         self.task, self.members = members[0].task, len(members)

@@ -13,7 +13,7 @@ from driftline.committee.suited import certain_decoder, certain_loss, detector
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
 from driftline.errors import InputError
-from driftline.features import Standardiser
+from driftline.features import Standardise
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.members import Column
@@ -88,11 +88,11 @@ def named(
         _ball(name, diameter),
         intercept=not (scaled or isinstance(loss, ConvolutionalFenchelYoung)),
         restart=detector(task) if name == "restart" else None,
+        features=Standardise(task.layout.constant, dtype) if scaled else None,
         seed=seed,
         dtype=dtype,
     )
-    standardiser = Standardiser(task.layout.constant, dtype) if scaled else None
-    return Committee([member], scaling=standardiser, seed=seed)
+    return Committee([member], seed=seed)
 
 
 def _ball(name: str, diameter: float | None) -> Ball | None:

@@ -147,11 +147,10 @@ class OneBook(Account):
 
     @staticmethod
     def _promised(known: AprioriBound | None) -> float:
-        """Return the bound against a comparator of loss 100 that moves by 1."""
+        """Return the bound against a comparator of loss 100 that moves by 1, on short rows."""
         if known is None:
             return math.inf
-        norm = min(known.longest, known.steps.norm)
-        return known.total(100.0, 1.0, norm if math.isfinite(norm) else 1.0)
+        return known.total(100.0, 1.0, min(1.0, known.longest, known.steps.norm))
 
     def formula(self, known: AprioriBound, comparator_loss: float, path_length: float) -> float:
         """Return the bound of the total against a comparator.

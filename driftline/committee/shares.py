@@ -258,6 +258,10 @@ class Shares(Stateful):
         self.state[HEAD + 2 * sets :] = np.tile(every / np.count_nonzero(every), sets)
         self._work = np.empty(2 * members + (OF_SETS + members) * padded(sets))
 
+    def begin_as(self, other: Shares) -> None:
+        """Begin with the weights of members; all sets count alike."""
+        self.of_members[:] = other.of_members
+
     @property
     def kept(self) -> int:
         """How many numbers must be known of a round when its label comes late.

@@ -12,11 +12,10 @@ import numpy as np
 from driftline.committee.shares import Shares
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError
-from driftline.features import Standardiser
 from driftline.state import State
 from driftline.typing import Json, Saved
 
-__all__ = ["CommitteeState"]
+__all__ = ["CommitteeState", "all_arrays", "different_arrays"]
 
 #: The version of the fields.
 VERSION = 1
@@ -24,7 +23,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class CommitteeState:
-    """All that changes when a committee learns: members, weights, scaling, beliefs, guard, tickets.
+    """All that changes when a committee learns: members, weights, beliefs, guard, tickets.
 
     The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
     one; members draw theirs by the same number. In the origin of a trace ``members`` is empty:
@@ -35,7 +34,6 @@ class CommitteeState:
     tickets: int
     rounds: int
     shares: Shares
-    scaling: Standardiser | None
     members: tuple[State, ...]
     beliefs: np.ndarray | None
     alarms: AlarmLog
@@ -55,7 +53,6 @@ class CommitteeState:
             "key": self.key,
             "tickets": self.tickets,
             "rounds": self.rounds,
-            "scaling": None if self.scaling is None else self.scaling.config(),
             "members": [],
         }
         if self.identity:
@@ -65,8 +62,6 @@ class CommitteeState:
         arrays = {"shares": self.shares.state}
         if self.late is not None:
             arrays |= {f"late.{name}": array for name, array in self.late[1].items()}
-        if self.scaling is not None:
-            arrays["scaling"] = self.scaling.state
         if self.beliefs is not None:
             arrays["beliefs"] = self.beliefs
         if self.guard is not None:
@@ -78,6 +73,7 @@ class CommitteeState:
             fields, own = member.to_saved()
             about["members"].append(fields)
             arrays |= {f"{j}.{name}": array for name, array in own.items()}
+        about["same"], arrays = different_arrays(arrays)
         return about, arrays
 
     @classmethod
@@ -87,6 +83,7 @@ class CommitteeState:
         """Return the state from what :meth:`to_saved` returned, if it is valid."""
         if about.get("version") != VERSION:
             raise InputError(f"expected a state of version {VERSION}, not {about.get('version')!r}")
+        arrays = all_arrays(about["same"], arrays)
         own = (_of(arrays, f"{j}.") for j in range(len(about["members"])))
         states = map(State.from_saved, about["members"], own)
         waiting = {k: a for k, a in arrays.items() if k.startswith(("outstanding", "late."))}
@@ -97,7 +94,6 @@ class CommitteeState:
             plain.tickets,
             plain.rounds,
             _shares(arrays, members),
-            _scaling(about["scaling"], arrays),
             tuple(states),
             arrays.get("beliefs"),
             AlarmLog.from_array(arrays["alarms"], plain.rounds),
@@ -106,6 +102,33 @@ class CommitteeState:
             plain.identity,
             plain.late,
         )
+
+
+def different_arrays(arrays: dict[str, np.ndarray]) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Return arrays without what members' maps share, and the names of those that are left out.
+
+    >>> one = np.ones(3)
+    >>> made = different_arrays({"0.map.state": one, "1.map.state": one.copy(), "1.weights": one})
+    >>> made[0], list(made[1])
+    ({'1.map.state': '0.map.state'}, ['0.map.state', '1.weights'])
+    """
+    known, same = dict[tuple[str, object, object], list[str]](), dict[str, str]()
+    for name, array in arrays.items():
+        if ".map." in name:
+            alike = known.setdefault((name.split(".map.")[1], array.shape, array.dtype), [])
+            first = next((one for one in alike if np.array_equal(arrays[one], array)), name)
+            if first == name:
+                alike.append(name)
+            else:
+                same[name] = first
+    return same, {name: array for name, array in arrays.items() if name not in same}
+
+
+def all_arrays(
+    same: Mapping[str, str], arrays: Mapping[str, np.ndarray]
+) -> Mapping[str, np.ndarray]:
+    """Return the arrays that :func:`different_arrays` was given."""
+    return {**arrays, **{name: arrays[first] for name, first in same.items() if ".map." in name}}
 
 
 COUNTS = ("key", "tickets", "rounds")
@@ -120,7 +143,3 @@ def _shares(arrays: Mapping[str, np.ndarray], members: int) -> Shares:
     shares = Shares(members)
     shares.resume(arrays["shares"])
     return shares
-
-
-def _scaling(config: Json | None, arrays: Mapping[str, np.ndarray]) -> Standardiser | None:
-    return None if config is None else Standardiser.from_config(config, arrays["scaling"])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.committee.combine import rule_of
-from driftline.committee.state import CommitteeState
+from driftline.committee.state import CommitteeState, all_arrays, different_arrays
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
 from driftline.inputs.first import rest_of
@@ -146,18 +146,8 @@ class CommitteeTrace:
         """Return inputs without a first value that only some members read, if they have one."""
         return rest_of(inputs) if any(map(self.reads_first, range(len(self.members)))) else inputs
 
-    def scaled(self, inputs: Inputs) -> Inputs:
-        """Return the inputs of the run as members saw them, which comparators act on."""
-        inputs = self.rest(inputs)
-        if self.origin is None or self.origin.state.scaling is None:
-            return inputs
-        scaling, task = self.origin.state.scaling.copy(), self.members[0].task
-        if task is None:
-            return scaling.transform(inputs)
-        return scaling.transform_rows(task.layout.rows(inputs))
-
     def seen_by(self, member: int, inputs: Inputs, labels: Labels = None) -> Inputs:
-        """Return the inputs of the run as a member saw them: after its map, or scaled.
+        """Return the inputs of the run as a member saw them, after its map.
 
         Comparators of the member act on these. Labels are for maps that remember them.
         """
@@ -165,7 +155,7 @@ class CommitteeTrace:
         if self.reads_first(member):
             return inputs
         if "features" not in trace.config or trace.origin is None or trace.origin.map is None:
-            return self.scaled(inputs)
+            return self.rest(inputs)
         mapper = from_config(trace.config["features"]).mapper()
         mapper.restore(*trace.origin.map)
         return mapper.transform_rows(trace.task.layout.rows(self.rest(inputs)), labels)
@@ -215,11 +205,13 @@ class CommitteeTrace:
             state, own = origin.state.replaced(members=()).to_saved()
             about |= {"combine": origin.combine, "digest": origin.digest, "state": state}
             arrays |= own
+        about["same"], arrays = different_arrays(arrays)
         return about, arrays
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> CommitteeTrace:
         """Return the trace from what :meth:`to_saved` returned, if it is valid."""
+        arrays = all_arrays(about["same"], arrays)
         rounds = len(column(arrays, "risk", came=slice(0, 0)))
         came = rounds_that_came(arrays, rounds)
         names = ("risk", "target_loss")

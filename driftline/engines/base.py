@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -212,6 +212,15 @@ class Engine(Stateful):
         radius = parts.domain.radius
         self.vector[at.RADIUS] = np.inf if radius is None else radius
         self.restore(self._first)
+
+    def begin_as(self, other: Self) -> None:
+        """Begin with the weights of another engine."""
+        if other.stored is not None:
+            self.stored = aligned(other.stored, not other.transposed)
+            self.transposed, self.features = other.transposed, other.features
+            self.vector[at.REFRESH] = refresh_after(self.stored)
+            for place in (at.SCALE, at.NORM_SQ):
+                self.vector[place] = other.vector[place]
 
     # -- a single round: all of it or nothing, whatever is raised
 

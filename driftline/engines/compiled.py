@@ -47,7 +47,7 @@ class CompiledEngine(Engine):
     _label: tuple[np.ndarray, int] | None = None
     _linked: Linked | None = None
 
-    def _part(self) -> None:
+    def _unshare(self) -> None:
         if (linked := self._linked) is not None:
             self._linked = linked._replace(buffer=linked.buffer.copy())
 

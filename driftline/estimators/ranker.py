@@ -14,7 +14,7 @@ from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.queries import starts_of
-from driftline.inputs import WIDE, SparseRows
+from driftline.inputs import WIDE
 from driftline.tasks import NDCG, whole_numbers
 from driftline.typing import Inputs, Labels
 
@@ -105,9 +105,6 @@ class DriftRanker(DriftEstimator):
         learner = self.learner_
         if not isinstance(learner, Committee):
             return learner.scores(rows)
-        if learner.scaling is not None:
-            seen = learner.scaling.look(rows)
-            rows = seen.matrix if isinstance(seen, SparseRows) else seen.whole
         scores = np.array([member.scores(rows) for member in learner.members])
         return learner.weights @ scores
 

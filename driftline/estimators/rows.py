@@ -41,7 +41,7 @@ class RowEstimator(DriftEstimator):
         ----------
         X
             Rows whose predictions are explained, 2 or more. Default: the last ones that a
-            committee's scaling keeps. See :func:`driftline.explain`.
+            learner's standardiser keeps. See :func:`driftline.explain`.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
@@ -127,8 +127,8 @@ class RowEstimator(DriftEstimator):
             return False
         if X.shape[1] != known["n_features_in_"] or "feature_names_in_" in known or not len(X):
             return False
-        scaling = getattr(known["learner_"], "scaling", None)
-        return scaling is None or not scaling.sparse
+        standardiser = known["learner_"].standardiser
+        return standardiser is None or not standardiser.sparse
 
     def _looking(self, look: Callable[..., Seen], X: Inputs, *rest: object) -> Seen:
         """Call a function with the learner and rows to predict; nothing is learned."""
@@ -143,11 +143,11 @@ class RowEstimator(DriftEstimator):
         return look(self.learner_, self._alike(X), *rest)
 
     def _alike(self, X: Inputs) -> Inputs:
-        """Return rows in the form, dense or sparse, in which they are scaled."""
-        scaling = getattr(self.learner_, "scaling", None)
-        if scaling is None or scaling.features is None or scaling.sparse == issparse(X):
+        """Return rows in the form, dense or sparse, in which they are mapped."""
+        made = self.learner_.standardiser
+        if made is None or made.features is None or made.sparse == issparse(X):
             return X
-        return csr_array(X) if scaling.sparse else X.toarray()
+        return csr_array(X) if made.sparse else X.toarray()
 
 
 def row_weights(

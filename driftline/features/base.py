@@ -139,6 +139,7 @@ class Mapper(Stateful, ABC):
     """
 
     learned = ("features", "sparse", "state", "mappers")
+    inherited = ("features", "sparse", "state")
 
     #: The number of features of rows, and whether these are sparse; None before the first.
     features: int | None = None
@@ -158,7 +159,7 @@ class Mapper(Stateful, ABC):
         self.state = NOTHING
         self._clear()
 
-    def _part(self) -> None:
+    def _unshare(self) -> None:
         self._clear()
 
     def _clear(self) -> None:

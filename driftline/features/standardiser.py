@@ -35,25 +35,39 @@ Several = Items | Sequences
 VERSION = 3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Standardise(Map):
     """Every feature by its distance from a robust location, in deviations, clipped.
 
-    See :class:`Standardiser`, which has its state. ``constant`` is whether rows get one more
-    feature that is the same in all rows, for an intercept, or the value of that feature.
+    See :class:`Standardiser`, which has its state. Members of a committee whose maps are equal
+    share one, so that rows are scaled once for all of them.
 
+    Parameters
+    ----------
+    constant
+        Whether rows get one more feature that is the same in all rows, for an intercept. With True
+        it is as large as others are on average, so that it is not learned faster than they are; a
+        number is its value.
+    dtype
+        The type of scaled dense rows, ``"float64"`` or ``"float32"``; the state is in double
+        precision.
+
+    Examples
+    --------
     >>> Standardise(constant=False).transform(np.array([[1.0], [3.0], [1e9]])).round(2).tolist()
     [[0.0], [1.0], [1.41]]
     """
 
     constant: bool | float = True
+    dtype: npt.DTypeLike = "float64"
 
     several = True
     same_entries = True
     largest_cell = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse a constant that is neither a flag nor a valid size."""
+        """Refuse a constant that is neither a flag nor a valid size, and other types of rows."""
+        object.__setattr__(self, "dtype", float_type(self.dtype, "scaled rows").name)
         size = self.constant
         if isinstance(size, bool):
             return
@@ -67,13 +81,23 @@ class Standardise(Map):
     def __hash__(self) -> int:
         return hash((Standardise, self._told()))
 
-    def _told(self) -> tuple[bool, float]:
-        """Return the constant in a form in which the flag True differs from the size 1."""
-        return isinstance(self.constant, bool), float(self.constant)
+    def __repr__(self) -> str:
+        """Name the constant, and the type if it is not the usual one."""
+        more = "" if self.dtype == "float64" else f", dtype={self.dtype!r}"
+        return f"Standardise(constant={self.constant!r}{more})"
+
+    def _told(self) -> tuple[bool, float, object]:
+        """Return the fields in a form in which the flag True differs from the size 1."""
+        return isinstance(self.constant, bool), float(self.constant), self.dtype
 
     def mapper(self) -> Standardiser:
         """Return a mapper that has seen no rows."""
-        return Standardiser(self.constant)
+        return Standardiser(self.constant, self.dtype)
+
+    @property
+    def longest(self) -> float:
+        """The norm of cells of 3, divided by the root of their number, and the constant."""
+        return math.hypot(3.0, float(self.constant))
 
     def width(self, features: int) -> int:
         """Return one more than the features with a constant, else the same."""
@@ -183,7 +207,7 @@ class Standardiser(Mapper):
 
     def __init__(self, constant: bool | float = True, dtype: npt.DTypeLike = np.float64) -> None:
         self.dtype = float_type(dtype, "scaled rows")
-        part = Standardise(constant)
+        part = Standardise(constant, dtype)
         self.constant = part.constant
         super().__init__(part)
 
@@ -191,11 +215,6 @@ class Standardiser(Mapper):
         self._buffer = np.empty((0, 0))
         self._room = np.empty(dense.ROOM)  # for rows that are learned from
         self._before = np.empty(0)  # the state, while rows are learned from that may be refused
-
-    @property
-    def longest(self) -> float:
-        """A bound of the norm of scaled rows: that of cells of 3, and the constant."""
-        return math.hypot(3.0, float(self.constant))
 
     def begin(self, rows: Rows) -> None:
         """Prepare for first rows like these, without learning from them."""
@@ -268,17 +287,6 @@ class Standardiser(Mapper):
     def facts(self) -> Json:
         """Return the constant, the precision, and the version of what is learned."""
         return {"constant": self.constant, "dtype": self.dtype.name, "version": VERSION}
-
-    def config(self) -> Json:
-        """Return all but the state as plain data."""
-        return self.to_saved()[0]
-
-    @classmethod
-    def from_config(cls, config: Json, state: np.ndarray) -> Standardiser:
-        """Return the scaling from what :meth:`config` returned, and its state."""
-        made = cls(config["constant"], config["dtype"])
-        made.restore(config, {"state": state})
-        return made
 
     def _empty(self, rows: int) -> np.ndarray:
         """Return an array for scaled rows, with the constant already in its column."""

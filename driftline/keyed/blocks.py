@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from driftline.kernels import program as at
 from driftline.kernels.keyed import play_keyed, play_keyed_single
 from driftline.kernels.memory import aligned
 from driftline.kernels.philox import draw_next
-from driftline.keyed.store import Arrays
+from driftline.keyed.store import Store
 from driftline.learner import OGD, Learner
+from driftline.learner.outstanding import Outstanding
 from driftline.state import State
 from driftline.state.draws import keys_of_seeds
-from driftline.typing import CheckedLabels, Json
+from driftline.typing import CheckedLabels, Json, Saved
 
 __all__ = ["Blocks", "fits_blocks"]
 
@@ -39,6 +40,9 @@ SLOTS = {
 }
 
 
+#: By how much more room is made for new keys.
+GROWTH = 9 / 8
+
 #: What stands for a shared learner where there is none.
 NOTHING, NO_STATES = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
 NO_WEIGHTS = {name: np.zeros((0, 0, 0), dtype=name) for name in ("float64", "float32")}
@@ -53,13 +57,16 @@ def fits_blocks(learner: Learner) -> bool:
     return plain and not task.layout.ragged and not task.layout.extra_columns
 
 
-class Blocks(Arrays):
-    """Weights and vectors of learners by slot.
+class Blocks(Store):
+    """Weights and vectors of learners by slot; one learner, the worker, takes the place of each.
 
     ``weights`` are by slot, score and feature, ``vectors`` as those of an engine; ``draws`` are
-    keys of random numbers, two words each, where predictions are random.
+    keys of random numbers, two words each, where predictions are random. ``waiting`` are numbers of
+    outstanding tickets, with the id of the learner. A learner that was asked before its first row
+    has no weights yet: it is ``blank``.
     """
 
+    #: Names of the arrays, whose first axis is the slot.
     names = ("weights", "vectors", "tickets", "draws")
 
     def __init__(
@@ -67,6 +74,10 @@ class Blocks(Arrays):
     ):
         super().__init__(worker, first, seed_of)
         self.shares = shares
+        self.features: int | None = None
+        self.tickets = np.zeros(0, dtype=np.int64)
+        self.waiting: dict[int, tuple[np.ndarray, str]] = {}
+        self.blank: set[int] = set()
         engine: Any = worker.engine
         self._engine: CompiledEngine = engine
         self.certain = bool(worker.decoder.deterministic)
@@ -76,11 +87,30 @@ class Blocks(Arrays):
         #: Weights and vector of a learner over all rows, from whose weights others begin.
         self.shared: tuple[np.ndarray, np.ndarray] | None = None
 
+    def meet(self, rows: Rows) -> None:
+        """Learn how many features rows have, before the first."""
+        if self.features is None:
+            self._prepare(rows)
+            self.features = rows.features
+        elif rows.features != self.features:
+            raise InputError(
+                f"inputs have {rows.features} features, but those before had {self.features}"
+            )
+
+    def grow(self, size: int) -> None:
+        """Make room for this many slots. The arrays are extended in place, where memory allows."""
+        for name in self.names:
+            array: np.ndarray = getattr(self, name)
+            if size > len(array):
+                room = max(size, int(len(array) * GROWTH))
+                array.resize((room, *array.shape[1:]), refcheck=False)
+
     def _prepare(self, rows: Rows) -> None:
+        """Make arrays for learners of rows like these."""
         shape = self.worker.parts.shape(rows.features)
         self.weights = np.zeros((len(self.tickets), *shape), dtype=self._engine.dtype)
         if self.shares:
-            super().fresh(0)
+            self._begin(0)
             self._engine.hold(DenseRows(np.zeros((1, rows.features))))
             assert self._engine.stored is not None
             weights = np.ascontiguousarray(self._engine.stored[np.newaxis])
@@ -102,13 +132,34 @@ class Blocks(Arrays):
 
     def copy(self, slots: np.ndarray) -> tuple[Any, ...]:
         """Return all of some slots, and the learner over all rows."""
+        rows, known = [getattr(self, name)[slots] for name in self.names], slots.tolist()
+        waiting = {slot: self.waiting[slot] for slot in known if slot in self.waiting}
         shared = None if self.shared is None else tuple(own.copy() for own in self.shared)
-        return *super().copy(slots), shared
+        return *rows, waiting, self.blank.intersection(known), shared
 
     def rollback(self, slots: np.ndarray, copied: tuple[Any, ...]) -> None:
         """Write back what :meth:`copy` returned."""
-        super().rollback(slots, copied[:-1])
-        self.shared = copied[-1]
+        *rows, waiting, blank, self.shared = copied
+        self._put(slots, rows)
+        self.drop(slots)
+        self.waiting.update(waiting)
+        self.blank.update(blank)
+
+    def reset(self) -> None:
+        """Let the worker be new."""
+        self.worker.restore(self.first)
+
+    def drop(self, slots: np.ndarray) -> None:
+        """Forget all of slots but their rows of arrays."""
+        gone = slots.tolist()
+        self.blank.difference_update(gone)
+        for slot in gone if self.waiting else ():
+            self.waiting.pop(slot, None)
+
+    def _put(self, slots: np.ndarray, rows: Sequence[np.ndarray]) -> None:
+        """Write rows of slots to all arrays."""
+        for name, own in zip(self.names, rows, strict=True):
+            getattr(self, name)[slots] = own
 
     def teach_shared(self, x: Any, label: Any) -> None:
         """Let the learner over all rows learn from one."""
@@ -116,19 +167,57 @@ class Blocks(Arrays):
         self.worker.learn_row(x, label)
         self.put_shared(self.worker.state)
 
-    def fresh(self, seed: int, state: Any = None) -> None:
+    def _begin(self, seed: int) -> None:
+        """Let the worker be a new learner with this seed, before the first row."""
+        blank = {"tickets": 0, "outstanding": None, "identity": "", "late": None}
+        self.worker.restore(self.first.replaced(**blank))
+        self.worker._reseed(seed)
+
+    def fresh(self, seed: int) -> OGD:
         """Let the worker be a new learner, with the weights of the shared one if there is one."""
-        super().fresh(seed, state)
+        self._begin(seed)
         if self.shared is not None:
             self._fill()
             assert self._engine.stored is not None
             self._engine.stored[:] = self.shared[0][0]
             for place in (at.SCALE, at.NORM_SQ):
                 self._engine.vector[place] = self.shared[1][0, place]
+        made: OGD = self.worker
+        return made
+
+    def enter(self, slot: int, *, asking: bool = True) -> OGD:
+        """Let the worker take the place of a learner, with its random numbers and tickets."""
+        worker: OGD = self.worker
+        if slot in self.blank:
+            self.fresh(self._seed_of(slot))
+        else:
+            self._load(slot)
+            if asking or not self.certain:
+                worker._reseed(self._seed_of(slot))
+        numbers, identity = self.waiting.get(slot, (None, ""))
+        worker._tickets, worker._identity = int(self.tickets[slot]), identity
+        worker._outstanding = Outstanding(numbers)
+        return worker
+
+    def leave(self, slot: int) -> None:
+        """Keep what the worker has become."""
+        worker = self.worker
+        (self.blank.add if worker.features is None else self.blank.discard)(slot)
+        self._fill()
+        self._keep(slot)
+        self.tickets[slot] = worker._tickets
+        self.waiting.pop(slot, None)
+        if worker.outstanding:
+            self.waiting[slot] = worker._outstanding.to_array(), worker.identify()
+
+    def put(self, slot: int, state: Any) -> None:
+        """Let the worker go on from a state, and keep it."""
+        self.worker.restore(state)
+        self.leave(slot)
 
     def start_of(self, numbers: np.ndarray, seed: int) -> State:
         """Return the state of a learner that began with weights that the loop has written down."""
-        super().fresh(seed)
+        self._begin(seed)
         self._fill()
         engine = self._engine
         assert engine.stored is not None
@@ -143,7 +232,7 @@ class Blocks(Arrays):
         """Let new learners begin, all alike but for their random numbers."""
         if not len(slots):
             return
-        super().fresh(0)
+        self._begin(0)
         self._fill()
         self._keep(int(slots[0]))
         self.weights[slots], self.vectors[slots] = self.weights[slots[0]], self.vectors[slots[0]]
@@ -181,10 +270,21 @@ class Blocks(Arrays):
         key = self.worker._draws.key
         return engine.state().replaced(key=key, tickets=int(tickets[place]))
 
-    def _widen(self, slots: np.ndarray, other: Blocks, theirs: np.ndarray) -> None:
-        self.weights[slots] = 0.0
-        self.weights[slots, : other.weights.shape[1]] = other.weights[theirs]
-        self.vectors[slots], self.draws[slots] = other.vectors[theirs], other.draws[theirs]
+    def put_grown(
+        self, slots: np.ndarray, other: Store, theirs: np.ndarray, grow: Callable[[Any], Any]
+    ) -> None:
+        """Take learners over; those with more classes only have more weights, which are 0."""
+        if not isinstance(other, Blocks) or other.features != self.features:
+            super().put_grown(slots, other, theirs, grow)
+            return
+        if self.features is not None:
+            self.weights[slots] = 0.0
+            self.weights[slots, : other.weights.shape[1]] = other.weights[theirs]
+            self.vectors[slots], self.draws[slots] = other.vectors[theirs], other.draws[theirs]
+        self.tickets[slots] = other.tickets[theirs]
+        pairs = dict(zip(theirs.tolist(), slots.tolist(), strict=True))
+        self.blank = {pairs[their] for their in other.blank}
+        self.waiting = {pairs[their]: own for their, own in other.waiting.items()}
 
     def alarms(self, slots: np.ndarray) -> np.ndarray:
         """Return zeros: no detector is watching."""
@@ -192,9 +292,44 @@ class Blocks(Arrays):
 
     # -- files
 
+    def to_saved(self, slots: np.ndarray) -> Saved:
+        """Return the arrays, and which tickets are outstanding."""
+        about: Json = {"features": self.features, "blank": [], "tickets": []}
+        numbers = [np.zeros(0, dtype=np.int64)]
+        for place, slot in enumerate(slots.tolist()):
+            if slot in self.blank:
+                about["blank"].append(place)
+            if slot in self.waiting:
+                own, identity = self.waiting[slot]
+                about["tickets"].append([place, identity, len(own)])
+                numbers.append(own)
+        arrays = {name: getattr(self, name)[slots] for name in self.names}
+        return about, arrays | {"outstanding": np.concatenate(numbers)}
+
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Write what a file has of slots, if it can be of such learners."""
-        super().load(slots, about, arrays)
+        features = about["features"]
+        if features is None and not len(slots):
+            return
+        if type(features) is not int or features < 0:
+            raise InputError(f"there cannot be {features!r:.40} features")
+        self.meet(DenseRows(np.zeros((1, features))))
+        given = []
+        for name in self.names:
+            own, array = getattr(self, name), arrays.get(name)
+            shape = (len(slots), *own.shape[1:])
+            if array is None or array.shape != shape or array.dtype != own.dtype:
+                seen = None if array is None else (array.shape, array.dtype.name)
+                raise InputError(f"expected {name} of shape {shape}, {own.dtype}, but got {seen}")
+            given.append(array)
+        self._put(slots, given)
+        self.blank = {int(slots[place]) for place in about["blank"]}
+        place, numbers = 0, arrays["outstanding"]
+        for which, identity, count in about["tickets"]:
+            slot, own = int(slots[which]), numbers[place : place + count]
+            place += count
+            self.waiting[slot] = own, identity
+            self.worker.restore(self.state(slot))  # refused if they cannot be
         if len(slots):
             self._check(*(arrays[name] for name in ("weights", "vectors", "tickets")))
 

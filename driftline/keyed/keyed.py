@@ -16,11 +16,11 @@ from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows
 from driftline.inputs.taking import take
 from driftline.keyed.blocks import Blocks, fits_blocks
-from driftline.keyed.flat import Flat, fits_flat
+from driftline.keyed.images import Images, fits_shared
 from driftline.keyed.index import KeyIndex
 from driftline.keyed.keys import Key, check_key, from_plain, keys_of, seed_from, to_plain
 from driftline.keyed.playing import Player
-from driftline.keyed.store import Arrays, States, Store, part_of
+from driftline.keyed.store import Store, part_of
 from driftline.keyed.trace import KeyedTrace
 from driftline.learner import Learner, Ticket
 from driftline.learner.sample_weight import checked_weights
@@ -112,7 +112,7 @@ class Keyed:
         if isinstance(start, str):
             if start not in ("zero", "shared"):
                 raise InputError(f"start is 'zero', 'shared' or a state, not {start!r:.40}")
-            if self._shares and not (fits_blocks(learner) or fits_flat(learner)):
+            if self._shares and not (fits_blocks(learner) or fits_shared(learner)):
                 raise InputError(
                     "only weights can be where others start: those of an OGD without a feature "
                     "map, a detector or a solver, or of a committee of such that draws nothing, as "
@@ -127,21 +127,11 @@ class Keyed:
         self._seen = np.zeros(0, dtype=np.int64)
         self._rows, self._lock = 0, RLock()
 
-    def _store_for(self, first: Any, rows: Rows | None = None) -> Store:
-        """Return where learners are kept: for committees that depends on the first rows."""
-        worker = self._worker
-        given = (worker, first, lambda slot: self.seed_of(self._index.key(slot)))
-        if fits_blocks(worker):
-            return Blocks(*given, shares=self._shares)
-        if fits_flat(worker) and (rows is None or type(rows) is DenseRows):
-            return Flat(*given, shares=self._shares)
-        if self._shares:
-            raise InputError("keys of a committee that start from shared weights need dense rows")
-        return States(*given)
-
-    def _plain_store(self) -> Store:
-        """Return where learners of any kind are kept."""
-        return States(self._worker, self._store.first, self._store._seed_of)
+    def _store_for(self, first: Any) -> Store:
+        """Return where learners are kept."""
+        kind = Blocks if fits_blocks(self._worker) else Images
+        given = (self._worker, first, lambda slot: self.seed_of(self._index.key(slot)))
+        return kind(*given, shares=self._shares)
 
     # -- what is there
 
@@ -216,8 +206,7 @@ class Keyed:
         """
         key = check_key(key)
         with self._lock:
-            self._enter(key)
-            return self._worker.copy()
+            return self._enter(key).copy()
 
     def put(self, key: Any, state: Any) -> None:
         """Let the learner of a key go on from a state, such as one that was evicted."""
@@ -226,7 +215,7 @@ class Keyed:
             self._worker.restore(state)  # refused if it is not one of such a learner
             if (features := self._worker.features) is None:
                 raise InputError("expected the state of a learner that has seen a row")
-            self._with(key, lambda worker: worker.restore(state), np.zeros(features), count=0)
+            self._with(key, None, np.zeros(features), count=0, state=state)
 
     def _known(self, key: Any) -> int:
         slot = self._index.slot(check_key(key))
@@ -236,19 +225,10 @@ class Keyed:
 
     # -- states of single learners
 
-    def _enter(self, key: Key) -> None:
-        """Let the worker take the place of a key's learner, or of a new one."""
+    def _enter(self, key: Key) -> Any:
+        """Return a key's learner, or a new one."""
         slot = self._index.slot(key)
-        if slot < 0:
-            self._store.fresh(self.seed_of(key))
-        else:
-            self._store.enter(slot)
-
-    def _meet(self, rows: Rows) -> None:
-        """Learn what rows are like, or refuse others."""
-        if isinstance(self._store, Flat) and self._store.features is None:
-            self._store = self._store_for(self._given, rows)
-        self._store.meet(rows)
+        return self._store.fresh(self.seed_of(key)) if slot < 0 else self._store.enter(slot)
 
     def _slot_for(self, key: Key) -> int:
         """Return the slot of a key, a new one if it is new."""
@@ -337,7 +317,7 @@ class Keyed:
         """Play rows, and go back to before them if anything is raised."""
         before = Before(self, len(named))
         try:
-            self._meet(given[0])
+            self._store.meet(given[0])
             slots = self._index.slots(named, add=True)
             self._make_room()
             touched, first = self._index.first_rows(slots)
@@ -394,8 +374,7 @@ class Keyed:
         """Return what :meth:`step` would predict now, and change nothing."""
         key = check_key(key)
         with self._lock:
-            self._enter(key)
-            return self._worker.predict(x)
+            return self._enter(key).predict(x)
 
     def predict_rows(self, keys: Any, inputs: Inputs) -> list[Prediction]:
         """Return what :meth:`predict` returns for many keys and inputs, and change nothing."""
@@ -414,19 +393,22 @@ class Keyed:
                     made[place] = self.task.predictions.value(own)
                 known = known[:0]
             for places in _groups(slots, known):
-                self._store.enter(int(slots[places[0]]), asking=False)
-                self._predict(rows, places, made)
-            new, store = np.flatnonzero(slots < 0), self._store
-            alike = isinstance(store, Arrays) and store.certain  # where nothing is drawn
+                learner = self._store.enter(int(slots[places[0]]), asking=False)
+                self._predict(learner, rows, places, made)
+            new = np.flatnonzero(slots < 0)
+            alike = (
+                isinstance(self._store, Blocks) and self._store.certain
+            )  # where nothing is drawn
             for places in [new] if alike and len(new) else _groups(_codes(named), new):
                 key = named[places[0]] if isinstance(named, list) else int(named[places[0]])
-                self._store.fresh(self.seed_of(key))
-                self._predict(rows, places, made)
+                self._predict(self._store.fresh(self.seed_of(key)), rows, places, made)
             return made
 
-    def _predict(self, rows: Rows, places: np.ndarray, made: list[Prediction]) -> None:
-        """Let the worker predict some rows."""
-        found = self._worker._predict(take(rows, places))
+    def _predict(
+        self, learner: Any, rows: Rows, places: np.ndarray, made: list[Prediction]
+    ) -> None:
+        """Let a learner predict some rows."""
+        found = learner._predict(take(rows, places))
         for place, own in zip(places.tolist(), found, strict=True):
             made[place] = own
 
@@ -440,38 +422,42 @@ class Keyed:
     def _with(
         self,
         key: Any,
-        work: Callable[[Any], Any],
+        work: Callable[[Any], Any] | None,
         x: Input = None,
         taught: tuple[Input, Label] | None = None,
         count: int = 1,
+        state: Any = None,
     ) -> Any:
-        """Let the worker do something in the place of a key's learner; if refused, nothing is.
+        """Let a key's learner do something, or put a state in its place; if refused, nothing is.
 
         A shared learner is taught a row; ``count`` rows were seen.
         """
         key, row = check_key(key), None if x is None else self._worker._row(x)
         with self._lock:
-            return self._done(key, work, row, taught if self._shares else None, count)
+            return self._done(key, work, row, taught if self._shares else None, count, state)
 
     def _done(
         self,
         key: Key,
-        work: Callable[[Any], Any],
+        work: Callable[[Any], Any] | None,
         row: Rows | None,
         taught: tuple[Input, Label] | None,
         count: int,
+        state: Any,
     ) -> Any:
         before = Before(self, 1)
         try:
             if row is not None:
-                self._meet(row)
-            self._enter(key)
-            made = work(self._worker)
+                self._store.meet(row)
+            made = None if work is None else work(self._enter(key))
             slot = self._index.slot(key)
             before.copy(NONE if slot < 0 else np.array([slot]), shared=False)
             if slot < 0:
                 slot = self._slot_for(key)
-            self._store.leave(slot)
+            if work is None:
+                self._store.put(slot, state)
+            else:
+                self._store.leave(slot)
             if taught is not None:
                 self._store.teach_shared(*taught)
             self._seen[slot] = self._rows
@@ -544,11 +530,9 @@ class Keyed:
                 first, start=start if self._given is None else grow(self._given).state
             )
             store = self._store
-            if isinstance(store, States):
-                made._store = made._plain_store()
-            elif isinstance(store, Arrays) and store.features is not None:
+            if isinstance(store, Blocks) and store.features is not None:
                 width = store.features if features is None else features
-                made._meet(DenseRows(np.zeros((1, width))))
+                made._store.meet(DenseRows(np.zeros((1, width))))
             used = self._index.used
             if len(used):
                 keys = keys_of([self._index.key(slot) for slot in used.tolist()])
@@ -585,7 +569,7 @@ class Keyed:
             made = {"seen": self._seen[used]}
             self._worker.restore(self._first)
             parts: dict[str, Any] = {"learner": self._worker, "start": None}
-            if self._store.shared_state() is not None:
+            if self._shares and self._rows:
                 parts["shared"] = self.shared
                 self._worker.restore(self._first)
             about["shares"] = self._shares
@@ -623,11 +607,9 @@ class Keyed:
         slots = made._index.slots(keys_of(keys) if keys else [], add=True)
         if len(made._index) < len(keys):
             raise InputError(f"the file has {len(keys)} keys, of which some are the same")
-        if "states" in about["of keys"]:
-            made._store = made._plain_store()
         made._make_room()
         made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
-        if ("of shared" in about) != (made._store.shared_state() is not None):
+        if ("of shared" in about) != (made._shares and rows > 0):
             raise InputError("it has to have a learner over all keys where these begin as it is")
         if "of shared" in about:
             made._store.put_shared(learner("shared").state)
@@ -644,7 +626,7 @@ class Before:
     def __init__(self, fleet: Keyed, most: int):
         self._fleet, self._rows, self._index = fleet, fleet._rows, fleet._index.mark(most)
         store = fleet._store
-        self._begun = not isinstance(store, Flat | Blocks) or store.features is not None
+        self._begun = not isinstance(store, Blocks) or store.features is not None
         self._slots = self._seen = NONE
         self._shared: Any = None
         #: What the store returned.
@@ -653,7 +635,7 @@ class Before:
     def copy(self, slots: np.ndarray, shared: bool) -> None:
         """Copy the learners of some slots; and a shared committee, which takes long, if wanted."""
         store = self._fleet._store
-        if shared and isinstance(store, Flat):
+        if shared and isinstance(store, Images):
             self._shared = store.shared_state()
         self._slots, self._seen = slots, self._fleet._seen[slots]
         self.copied = store.copy(slots)
@@ -662,8 +644,7 @@ class Before:
         """Go back after an error."""
         fleet = self._fleet
         new = fleet._index.go_back(self._index)
-        if not isinstance(error, InputError) or not self._begun:
-            fleet._worker.restore(fleet._first)  # an exception may have left anything
+        fleet._store.reset()
         if not self._begun:
             fleet._store = fleet._store_for(fleet._given)
             fleet._store.grow(fleet._index.size)

@@ -11,7 +11,7 @@ from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, fingerprint, refuse
 from driftline.inputs.taking import take, take_labels
 from driftline.keyed.blocks import Blocks
-from driftline.keyed.flat import Flat
+from driftline.keyed.images import Images
 from driftline.keyed.keys import Key
 from driftline.keyed.trace import KeyedTrace
 from driftline.learner import Given
@@ -62,7 +62,7 @@ class Player:
     def play(self, new: np.ndarray, begins: np.ndarray) -> None:
         """Play all rows; ``new`` are slots whose first rows are among them, and which these are."""
         store = self._fleet._store
-        if self._loop is None and isinstance(store, Flat) and store.shared is not None:
+        if self._loop is None and isinstance(store, Images) and store.shared is not None:
             self._begin_in_turn(store, new, begins)
         else:
             store.begin(new)
@@ -95,7 +95,7 @@ class Player:
             if self._progress is not None:
                 self._progress(stop - start)
 
-    def _begin_in_turn(self, store: Flat, new: np.ndarray, begins: np.ndarray) -> None:
+    def _begin_in_turn(self, store: Images, new: np.ndarray, begins: np.ndarray) -> None:
         """Let the shared committee learn from all rows, and others begin as it is by then."""
         order, done = np.argsort(begins), 0
         self._columns["shared_target_loss"] = np.full(len(self._slots), np.nan)
@@ -124,14 +124,13 @@ class Player:
                 paid[place] = made.target_loss
 
     def _play_each(self) -> None:
-        """Let one learner take the place of each in turn."""
+        """Let one learner play after the other."""
         fleet, slots = self._fleet, self._slots
-        worker = fleet._worker
         order = np.argsort(slots, kind="stable")
         ends = np.flatnonzero(np.diff(slots[order])) + 1
         for places in np.split(order, ends):
             slot = int(slots[places[0]])
-            fleet._store.enter(slot, asking=False)
+            worker = fleet._store.enter(slot, asking=False)
             try:
                 if self._audit or len(places) > FEW or self._weights is not None:
                     self._run(worker, slot, places)

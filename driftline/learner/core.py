@@ -6,6 +6,7 @@ import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, TypedDict
 
 import numpy as np
@@ -29,8 +30,16 @@ __all__ = ["Core", "Given"]
 #: The weights of a learner by itself.
 ONE = np.ones((1, 1))
 
+#: What a learner knows of its tickets.
+TICKETS = frozenset({"_tickets", "_outstanding", "_identity", "_late"})
+
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
+
+
+@cache
+def _without_tickets(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in TICKETS)
 
 
 class TicketFields(TypedDict):
@@ -89,6 +98,11 @@ class Core(Learner, Stateful):
         #: Rounds of a run whose labels are still to come.
         self._late: Waiting | None = None
 
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The names of what changes in a member of a committee, which has no tickets of its own."""
+        return _without_tickets(self.learned)
+
     def copy(self) -> Self:
         """Return a learner of the same parts and state, which goes on by itself."""
         with self._turn.lock:
@@ -99,8 +113,11 @@ class Core(Learner, Stateful):
         """Raise if the learner cannot be copied now."""
         return
 
-    def _part(self) -> None:
+    def _unshare(self) -> None:
         self._turn = Turn()
+
+    #: What a committee knows of the rows that it has met, beside its state; None for nothing.
+    _met: Any = None
 
     def _shield(self) -> AbstractContextManager[None]:
         """Return a context manager that delays interrupts while one round is played, if needed."""

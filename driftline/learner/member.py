@@ -21,7 +21,7 @@ import numpy as np
 
 from driftline.engines import Asked
 from driftline.errors import InputError
-from driftline.features import Map, Mapper
+from driftline.features import Map, Mapper, Standardise, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
@@ -112,6 +112,8 @@ class Member(Shell):
                 f"{features!r} maps plain rows only, not those of {task!r}: maps of rounds of "
                 "several rows are Standardise and InverseCounts"
             )
+        if isinstance(features, Standardise) and not task.layout.scalable:
+            raise InputError(f"rows of {task.layout!r} cannot be standardised")
         super().__init__(task, seed)
         #: The map of inputs, and what it has learned; None where there is none.
         self.map = features
@@ -206,6 +208,11 @@ class Member(Shell):
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
         return self.width if self.mapper is None else self.mapper.features
+
+    @property
+    def standardiser(self) -> Standardiser | None:
+        """What standardises rows, with what it has learned; None if the map is another."""
+        return self.mapper if isinstance(self.mapper, Standardiser) else None
 
     # -- scores
 
@@ -316,9 +323,10 @@ class Member(Shell):
             if self.mapper is not None:
                 mapper, places = self.mapper.grown(features)
                 state = state.replaced(map=mapper.to_saved())
-                zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
-            else:  # the constant of a scaling stays after all features
-                places = grown_places(width, width + features - known, kept=width - known)
+                if not self.steps:  # weights of new features are 0, whatever these are mapped to
+                    zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
+            else:
+                places = grown_places(width, width + features - known)
                 zero = np.zeros(len(places))
         made.restore(self._add(made, state, Growth(classes, places, zero)))
         return made

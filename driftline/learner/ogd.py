@@ -339,7 +339,9 @@ class OGD(Member):
     @property
     def apriori_bound(self) -> AprioriBound | None:
         """The bound that a theorem gives before the first round, None if none does."""
-        known = math.inf if self.map is None else self.map.longest
+        known = math.inf
+        if self.map is not None and not self._layout.ragged:  # a round is one row
+            known = self.map.longest
         longest = math.hypot(known, self.parts.intercept)
         return apriori_bound(self.parts, self.engine.first_distance, longest)
 

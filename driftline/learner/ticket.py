@@ -39,7 +39,8 @@ class Ticket:
     feature map; ``learner`` is the id of the learner. ``mean`` is the expected loss
     encoding of the prediction, from which the expected loss of every label follows. ``input`` is a
     vector, an array of items, or columns, values and the number of features of a sparse row;
-    ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
+    ``mapped`` is the input after the feature map, None without a map and for a committee, whose
+    members have maps. ``means`` are the mean loss
     encodings of a committee's members, a row each, of its sets of weights, and last of its weights:
     these move by what predictions have cost, and so do their bounds. Where all of these are certain
     of one label, ``made`` has their predictions as whole numbers instead. ``book`` is what a guard

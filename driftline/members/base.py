@@ -47,6 +47,8 @@ LOSS, RISK, TARGET, ETA, GRAD = range(len(TRACE_COLUMNS))
 #: The largest size of a memory, in numbers.
 MOST = 2**28
 
+NO_NUMBERS = np.zeros(0)
+
 #: Sample weights of rounds that all count once.
 ONCE = np.zeros(0)
 
@@ -103,7 +105,7 @@ class CountingMember(ClassMember):
     """
 
     learned: ClassVar[tuple[str, ...]] = (*ClassMember.learned, "memory")
-    scratch = ("_space", "_scores", "_column", "_prediction")
+    scratch = ("_scores", "_column", "_prediction")
 
     kernel: ClassVar[Kernel]
 
@@ -127,7 +129,7 @@ class CountingMember(ClassMember):
         self.settings = settings
         #: The memory; empty before the first row.
         self.memory = np.zeros(0)
-        self._constants, self._space = np.zeros(0), np.zeros(0)
+        self._unshare()
         self._scores = np.zeros((1, self._classes))
         self._column = np.empty((round_rows(task), 1))
         self._prediction = np.empty((1, 1), dtype=np.int64)
@@ -158,6 +160,17 @@ class CountingMember(ClassMember):
         return
 
     # -- the memory
+
+    def _unshare(self) -> None:
+        super()._unshare()
+        #: What the kernel needs for rows of a length: this, constants, scratch space.
+        self._sized: tuple[int | None, np.ndarray, np.ndarray] = (None, NO_NUMBERS, NO_NUMBERS)
+
+    def _ready(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the kernel's constants and scratch space for rows of the length that is known."""
+        if (width := self._width) != self._sized[0] and width is not None:
+            self._sized = width, self._all_constants(width), np.empty(self.space(width))
+        return self._sized[1:]
 
     def layout(self, width: int, memory: np.ndarray | None = None) -> Layout:
         """Return where the fields lie in this memory; at the start, in one without it."""
@@ -218,10 +231,11 @@ class CountingMember(ClassMember):
         (inputs,) = dense(rows).arrays(0, rows.rounds)
         made = np.zeros((rows.rounds, self._classes))
         width = self._width
-        memory, constants = self.memory, self._constants
         if width is None:
             width = rows.features
             memory, constants = self.started(width), self._all_constants(width)
+        else:
+            memory, constants = self.memory, self._ready()[0]
         labels, rest = np.zeros((0, 1), np.int64), np.zeros((0, 0))
         given = (inputs, labels, ONCE, constants, memory, np.empty(self.space(width)))
         good = self.kernel(*given, False, none(0), made, rest, labels)
@@ -264,8 +278,7 @@ class CountingMember(ClassMember):
             self._hold(rows.features, self.started(rows.features))
 
     def _hold(self, width: int, memory: np.ndarray) -> None:
-        constants, space = self._all_constants(width), np.empty(self.space(width))
-        self._width, self.memory, self._constants, self._space = width, memory, constants, space
+        self._width, self.memory = width, memory
 
     def _round(self, row: Rows, label: Label | None, play: Callable[[Rows], Played]) -> Played:
         if self._width is not None:
@@ -294,7 +307,8 @@ class CountingMember(ClassMember):
         """Play rounds up to the first row that is not finite; return how many were played."""
         learning = every(len(inputs)) if asked is None else ~asked
         codes = self.task.labels.codes(labels)
-        given = (inputs, codes, sample_weight, self._constants, self.memory, self._space, True)
+        constants, space = self._ready()
+        given = (inputs, codes, sample_weight, constants, self.memory, space, True)
         room = self._scores if scores is None else scores
         played = int(self.kernel.compiled(*given, learning, room, trace, predictions))
         if self._sign:

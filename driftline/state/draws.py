@@ -20,6 +20,10 @@ KEYS = 1 << 128
 BUFFER, WIDTH = 256, 4
 
 
+#: The first number of a buffer, and the buffer, before any number was drawn.
+NO_BLOCK = 0, np.empty((0, 1))
+
+
 class Draws:
     """Uniform numbers in [0, 1), the i-th of which depends on the key and i alone.
 
@@ -28,13 +32,13 @@ class Draws:
     True
     """
 
-    __slots__ = ("_block", "key")
+    __slots__ = ("_block", "_key", "_seed")
 
     def __init__(self, key: int):
         if not isinstance(key, int) or isinstance(key, bool) or not 0 <= key < KEYS:
             raise InputError(f"a key is an integer from 0 to 2**128 - 1, not {key!r}")
-        self.key = key
-        self._block = 0, np.empty((0, 1))  # the first number of the buffer, and the buffer
+        self._key, self._seed = key, (0, 0)
+        self._block = NO_BLOCK
 
     @classmethod
     def from_seed(cls, seed: int | None, branch: int = 0) -> Draws:
@@ -47,8 +51,18 @@ class Draws:
             isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0
         ):
             raise InputError(f"a seed must be a whole number of 0 or more, or None, not {seed!r}")
-        words = np.random.SeedSequence(seed, spawn_key=(branch,)).generate_state(2, np.uint64)
-        return cls(int(words[0]) << 64 | int(words[1]))
+        if seed is None:
+            return cls(_key_of(None, branch))
+        made = cls(0)
+        made._key, made._seed = -1, (int(seed), branch)
+        return made
+
+    @property
+    def key(self) -> int:
+        """What all numbers follow from; of a seed it is computed when it is first asked for."""
+        if self._key < 0:
+            self._key = _key_of(*self._seed)
+        return self._key
 
     def uniforms(self, first: int, count: int) -> np.ndarray:
         """Return ``count`` numbers from number ``first`` on, as a column."""
@@ -74,6 +88,12 @@ class Draws:
         if count > BUFFER + 8 * len(numbers) or (numbers[1:] < numbers[:-1]).any():
             return np.concatenate([self.uniform(number) for number in numbers.tolist()])
         return self.uniforms(first, count)[numbers - first]
+
+
+def _key_of(seed: int | None, branch: int) -> int:
+    """Return the key of a seed and a branch."""
+    words = np.random.SeedSequence(seed, spawn_key=(branch,)).generate_state(2, np.uint64)
+    return int(words[0]) << 64 | int(words[1])
 
 
 #: The constants of NumPy's ``SeedSequence``: O'Neill's seed_seq with fixed entropy.

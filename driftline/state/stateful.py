@@ -8,13 +8,15 @@ checkpoint, to which a learner is rolled back. An object that two others share i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from driftline.state.arena import LINE
+from driftline.state.draws import Draws
 
-__all__ = ["Checkpoint", "Stateful"]
+__all__ = ["Checkpoint", "Leaves", "Stateful"]
 
 #: Types of values that nobody changes.
 PLAIN = frozenset({type(None), bool, int, float, str, bytes, tuple})
@@ -43,7 +45,13 @@ class Stateful:
     #: The names of attributes that learning changes.
     learned: ClassVar[tuple[str, ...]] = ()
 
-    #: Those of them that may be too large to be copied for every checkpoint.
+    #: Attributes that follow from these, and that a rollback needs as they were.
+    derived: ClassVar[tuple[str, ...]] = ()
+
+    #: Attributes that an object may begin with as another one has them: see :meth:`begin_as`.
+    inherited: ClassVar[tuple[str, ...]] = ()
+
+    #: Those that are learned and may be too large to be copied for every checkpoint.
     large: ClassVar[tuple[str, ...]] = ()
 
     #: The names of buffers, which two objects must not share.
@@ -53,6 +61,23 @@ class Stateful:
         """Return an independent copy, which goes on by itself."""
         return _copied(self, {})
 
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The names of what learning changes while the object is in a list of another one."""
+        return self.learned
+
+    def begin_as(self, other: Self) -> None:
+        """Begin with what another object of the same parts has learned, but has not counted."""
+        for name in self.learned:
+            own, theirs = getattr(self, name), getattr(other, name)
+            if isinstance(own, Stateful):
+                own.begin_as(theirs)
+            elif type(own) is list:
+                for one, two in zip(own, theirs, strict=True):
+                    one.begin_as(two)
+            elif name in self.inherited:
+                setattr(self, name, theirs.copy() if type(theirs) is np.ndarray else theirs)
+
     def _keep(self, name: str, value: Any) -> Any:
         """Return what a checkpoint keeps of a value of another type, such as a dictionary."""
         return value.copy() if hasattr(value, "copy") else value
@@ -61,7 +86,7 @@ class Stateful:
         """Return the value of an attribute from what :meth:`_keep` returned."""
         return kept.copy() if hasattr(kept, "copy") else kept
 
-    def _part(self) -> None:
+    def _unshare(self) -> None:
         """Make what a copy must not share with the object that it was copied from."""
         return
 
@@ -86,7 +111,7 @@ class Checkpoint:
 
     def __init__(self, root: Stateful, whole: bool = True):
         self._cells: list[Cell] = []
-        _collect(root, self._cells, set(), whole)
+        _collect(root, root.learned, self._cells, set(), whole)
 
     def restore(self) -> None:
         """Roll the object back; this may be done twice."""
@@ -100,10 +125,12 @@ class Checkpoint:
                 setattr(owner, name, owner._back(name, kept))
 
 
-def _collect(owner: Stateful, cells: list[Cell], seen: set[int], whole: bool) -> None:
-    """Add the attributes of an object, and of all that it is made of."""
+def _collect(
+    owner: Stateful, names: tuple[str, ...], cells: list[Cell], seen: set[int], whole: bool
+) -> None:
+    """Add attributes of an object, and of all that it is made of."""
     seen.add(id(owner))
-    for name in owner.learned:
+    for name in names:
         value = getattr(owner, name)
         kind = type(value)
         if kind in PLAIN:
@@ -114,14 +141,78 @@ def _collect(owner: Stateful, cells: list[Cell], seen: set[int], whole: bool) ->
         elif isinstance(value, Stateful):
             cells.append(Cell(owner, name, value, None))
             if id(value) not in seen:
-                _collect(value, cells, seen, whole)
+                _collect(value, value.learned, cells, seen, whole)
         elif kind is list:
             cells.append(Cell(owner, name, value, None))
             for own in value:
                 if id(own) not in seen:
-                    _collect(own, cells, seen, whole)
+                    _collect(own, own.inside, cells, seen, whole)
         else:
             cells.append(Cell(owner, name, value, owner._keep(name, value)))
+    for name in owner.derived:
+        cells.append(Cell(owner, name, getattr(owner, name), None))
+
+
+class Leaves:
+    """The attributes of an object, and of all that it is made of, that are no objects themselves.
+
+    Their values can be read, and written to another object of the same parts. Seeds of random
+    numbers are not among them.
+    """
+
+    __slots__ = ("_cells",)
+
+    def __init__(self, root: Stateful):
+        self._cells = list(_leaves(root, root.learned, set()))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._cells)
+
+    def read(self) -> list[Any]:
+        """Return all values; arrays are copied."""
+        made: list[Any] = []
+        for owner, name in self._cells:
+            value = getattr(owner, name)
+            kind = type(value)
+            if kind is np.ndarray:
+                value = value.copy()
+            elif kind not in PLAIN:
+                value = owner._keep(name, value)
+            made.append(value)
+        return made
+
+    def write(self, values: Sequence[Any]) -> None:
+        """Write values of other leaves, which are copied."""
+        for (owner, name), value in zip(self._cells, values, strict=True):
+            kind = type(value)
+            if kind is np.ndarray:
+                own = getattr(owner, name)
+                if type(own) is kind and own.shape == value.shape and own.dtype == value.dtype:
+                    own[...] = value
+                    continue
+                value = _duplicate(value)
+            elif kind not in PLAIN:
+                value = owner._back(name, value)
+            setattr(owner, name, value)
+
+
+def _leaves(
+    owner: Stateful, names: tuple[str, ...], seen: set[int]
+) -> Iterator[tuple[Stateful, str]]:
+    """Yield the leaves of an object."""
+    seen.add(id(owner))
+    for name in names:
+        value = getattr(owner, name)
+        if isinstance(value, Stateful):
+            if id(value) not in seen:
+                yield from _leaves(value, value.learned, seen)
+        elif type(value) is list:
+            for own in value:
+                if id(own) not in seen:
+                    yield from _leaves(own, own.inside, seen)
+        elif type(value) is not Draws:
+            yield owner, name
 
 
 def _copied(owner: Any, known: dict[int, Any]) -> Any:
@@ -148,7 +239,7 @@ def _copied(owner: Any, known: dict[int, Any]) -> Any:
             values[name] = np.empty_like(value)
         elif value is not None:
             values[name] = value.copy()
-    made._part()
+    made._unshare()
     return made
 
 

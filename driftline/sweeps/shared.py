@@ -7,7 +7,6 @@ Totals have the bits of single runs, and learners stay as they were.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
@@ -51,23 +50,20 @@ def sharing_of(learner: Learner) -> Hashable:
     """Return what learners must have in common to share passes over rows, None for none that may.
 
     These are new learners whose rounds are those of the compiled loop over dense rows; committees
-    of one such member that draws nothing, too. Those with a scaling see the same scaled rows.
+    of one such member that draws nothing, too. Those with equal maps see the same mapped rows.
     """
     own = _linear(learner)
     if own is None or not isinstance(own.engine, CompiledEngine):
         return None
     parts, task = own.parts, own.task
-    plain = own.mapper is None and parts.restart is None and not parts.loss.inexact
+    plain = parts.restart is None and not parts.loss.inexact
+    if own.mapper is not None:  # all mapped rows are in memory at once
+        plain = plain and own.mapper.part.same_entries and own.mapper.features is None
     if not plain or task.layout.ragged or task.layout.extra_columns:
         return None
     if learner.rounds or own._tickets or own._watch is not None:
         return None
-    scaling = None
-    if isinstance(learner, Committee) and learner.scaling is not None:
-        if learner.scaling.features is not None:
-            return None
-        scaling = json.dumps(learner.scaling.config(), sort_keys=True)
-    return repr(task), parts.intercept, own.engine.dtype.name, own.features, scaling
+    return repr(task), parts.intercept, own.engine.dtype.name, own.features, own.map
 
 
 def _linear(learner: Learner) -> OGD | None:
@@ -90,12 +86,12 @@ def play_shared(
     Return the totals of each; None for one that refuses a round: a single run says why.
     """
     own = [linear for learner in learners if (linear := _linear(learner)) is not None]
-    first, leader = own[0], learners[0]
+    first = own[0]
     rows, codes = checked_stream(first.task, inputs, labels)
     if type(rows) is not DenseRows or first.features not in (None, rows.features):
         return [None] * len(own)
-    if isinstance(leader, Committee) and leader.scaling is not None:
-        rows = DenseRows(leader.scaling.copy().transform_rows(rows))
+    if first.map is not None:
+        rows = DenseRows(first.map.mapper().transform_rows(rows, codes))
     width = first.task.predictions.width(codes)
     uniforms = Draws.from_seed(seed, first._BRANCH).uniforms(0, rows.rounds)
     made: list[Totals | None] = []

@@ -116,10 +116,10 @@ class CommitteeModel(Model):
 
         Categories are not counted.
         """
-        scaling = self.learner.scaling
-        if scaling is None or not scaling.far.any():
+        standardiser = self.learner.standardiser
+        if standardiser is None or not standardiser.far.any():
             return {}
-        columns, counts = self.encoder.columns, scaling.far.tolist()
+        columns, counts = self.encoder.columns, standardiser.far.tolist()
         if isinstance(columns, int):
             places = {f"feature {j}": j for j in range(len(counts))}
         else:
@@ -318,8 +318,8 @@ class CommitteeModel(Model):
                 made.sets = SetLevel.from_saved(about["sets"], own)
                 if len(made.sets.waiting) != learner.waits:
                     raise InputError("its sets wait for other labels than its learner")
-            features = None if learner.scaling is None else learner.scaling.features
-            if features not in (None, made.encoder.features):
+            wide = made.encoder.features + (made.encoder.champion is not None)
+            if learner.features not in (None, wide):
                 raise InputError("its columns and its learner do not fit each other")
             totals = np.array(run["totals"], dtype=np.float64)
             good = bool((totals >= 0.0).all() and (totals < np.inf).all())

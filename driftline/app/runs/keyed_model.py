@@ -14,7 +14,7 @@ from driftline.app.tables import Encoder
 from driftline.committee import named
 from driftline.errors import InputError
 from driftline.keyed import Keyed
-from driftline.keyed.flat import fits_flat
+from driftline.keyed.images import fits_shared
 from driftline.reports import KeyTable
 from driftline.state.loading import DAMAGE, loaded
 from driftline.typing import Inputs, Json, Labels, Prediction, Saved
@@ -54,12 +54,12 @@ class KeyedModel(Model):
         """
         learner = named(LIGHT if name == "auto" else name, encoder.labels.task, seed=seed)
         if start is None:
-            start = "shared" if fits_flat(learner) and not encoder.sparse else "zero"
+            start = "shared" if fits_shared(learner) and not encoder.sparse else "zero"
         if start == "shared" and encoder.sparse:
             raise InputError(
                 "--start shared is for dense rows, and these are sparse: say --start zero"
             )
-        if start == "shared" and not fits_flat(learner):
+        if start == "shared" and not fits_shared(learner):
             raise InputError(
                 f"--start shared is for learners that are all weights, as fast is, and not for "
                 f"{name}: say --start zero, or --learner fast"

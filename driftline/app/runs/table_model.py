@@ -402,7 +402,7 @@ class TableModel:
         >>> rows = [{"age": 20 + i, "will": "go" if i < 25 else "stay"} for i in range(50)]
         >>> model = dl.TableModel.new(rows, label="will")
         >>> [round(model.state_bytes(classes) / 1e6, 1) for classes in (2, 100)]
-        [0.4, 4.4]
+        [0.3, 4.4]
         """
         encoder, learner = self._model.encoder, self._one.learner
         more = classes if classes is not None and classes > learner.task.dim else None

@@ -84,8 +84,8 @@ def report_data_of(
 
 def _explained(model: Model) -> Explanation | None:
     """Explain the learner; None where features are not columns, or too many."""
-    labels, scaling = model.encoder.labels, model.learner.scaling
-    kept = None if scaling is None else scaling.kept
+    labels, standardiser = model.encoder.labels, model.learner.standardiser
+    kept = None if standardiser is None else standardiser.kept
     if not gives_probabilities(model.learner.task) or kept is None or len(kept) < 2:
         return None
     if kept.shape[1] > MOST_FEATURES:

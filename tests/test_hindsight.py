@@ -46,7 +46,7 @@ def test_totals_over_sparse_rows_are_those_over_dense_ones(loss, places, interce
     weights = np.random.default_rng(1).standard_normal(
         (loss.task.layout.weight_rows, 7 + intercept)
     )
-    totals, checked = Totals(loss, intercept), loss.task.check_labels(labels)
+    totals, checked = Totals(loss, intercept), loss.task.labels.check_all(labels)
     dense, thin = loss.task.layout.rows(inputs), loss.task.layout.rows(thin)
     value, slope = totals.over(dense, 5, 50, checked[5:50], weights)
     again, same = totals.over(thin, 5, 50, checked[5:50], weights)

@@ -108,7 +108,7 @@ def test_scores_are_log_chances_of_what_is_predicted(member):
     scores = one.score_rows(X[40:])
     assert np.array_equal(scores, [one.scores(x) for x in X[40:]])
     predicted = [one.predict(x) for x in X[40:]]
-    assert np.array_equal(one.task.predictions(one.task.top_rows(scores)), predicted)
+    assert np.array_equal(one.task.predictions.values(one.task.many.top(scores)), predicted)
     chances = np.exp(scores)
     theirs = chances.sum(axis=1) if scores.shape[1] > 1 else np.ones(20)
     loss = one.run(X[40:41], y[40:41]).loss[0]

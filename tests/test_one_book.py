@@ -100,9 +100,9 @@ def test_accounts_are_those_of_the_formulas(name, seed):
     weighted["eta"] = given["eta"] / np.where(weight > 0.0, weight, 1.0)
     weighted["grad_sq"] = given["grad_sq"] * weight**2
     weighted |= {"sample_weight": weight, "prediction": rows[::-1]}
-    watched = made.learn(rows, weighted, task.check_labels(truth), weight)
+    watched = made.learn(rows, weighted, task.labels.check_all(truth), weight)
     for t in range(30):
-        champion = task.loss(task.prediction(rows[t]), truth[t])
+        champion = task.loss(task.predictions.value(rows[t]), truth[t])
         b = given["loss"][t] - 0.5 * given["eta"][t] * given["grad_sq"][t]
         acts = simple.acts()
         e, b = simple.tell(champion, given["risk"][t], b, weight[t])

@@ -119,7 +119,7 @@ class Account:
         learner, trace, order = self.learner, self.trace, self.stream.order
         weights = self.stream.sample_weight
         weights = None if weights is None else weights[order.order]
-        guess = learner.task.mean_guess(self.stream.told, weights)
+        guess = learner.task.guess.mean(self.stream.told, weights)
         assert guess is not None  # None only without labels
         made = replace(premises_of(learner, trace.first_weights), guess_loss=guess)
         if order.waits and not made.no_theorem:

@@ -117,7 +117,7 @@ class Differences:
         if not len(other):
             return target
         try:
-            target[other] = task.losses(own[~same], take_labels(piece.labels, other))
+            target[other] = task.many.losses(own[~same], take_labels(piece.labels, other))
         except InputError as error:
             if self.learner.feedback == "full":  # elsewhere a difference is enough
                 raise InputError(f"the trace has invalid predictions: {error}") from error
@@ -166,11 +166,11 @@ class Differences:
 
 def _check_predictions(task: Task, made: np.ndarray, labels: CheckedLabels) -> None:
     """Raise if a column cannot have predictions of a task."""
-    if (width := task.prediction_width(labels)) != (own := _as_rows(made).shape[1]):
+    if (width := task.predictions.width(labels)) != (own := _as_rows(made).shape[1]):
         raise InputError(
             f"predictions of {task!r} have {width} numbers here, but the trace has {own}"
         )
-    dtype = np.dtype(task.prediction_dtype)
+    dtype = np.dtype(task.predictions.dtype)
     if made.dtype != dtype:
         raise InputError(f"predictions of {task!r} must be {dtype}, but the trace has {made.dtype}")
 

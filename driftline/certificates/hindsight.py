@@ -55,7 +55,7 @@ class Problem:
         if not loss.convex:
             raise InputError(f"{loss!r} is not convex: its best weights cannot be found")
         task = loss.task
-        self.rows, self.labels = task.layout.rows(inputs), task.check_labels(labels)
+        self.rows, self.labels = task.layout.rows(inputs), task.labels.check_all(labels)
         if self.rows.rounds != len(self.labels):
             raise InputError(f"there are {self.rows.rounds} inputs but {len(self.labels)} labels")
         self.radius = float(domain.radius)
@@ -157,14 +157,14 @@ def surrogate_losses(
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
     task = loss.task
-    rows, checked = task.layout.rows(inputs), task.check_labels(labels)
+    rows, checked = task.layout.rows(inputs), task.labels.check_all(labels)
     if rows.rounds != len(checked):
         raise InputError(f"there are {rows.rounds} inputs but {len(checked)} labels")
     losses, start = np.empty(rows.rounds), 0
     for weights, stop in comparator.pieces(0, rows.rounds):
         for t in range(start, stop):
             theta = rows.scores(weights, False, t, intercept)
-            losses[t] = loss.value_and_grad(theta, task.label(checked[t]))[0]
+            losses[t] = loss.value_and_grad(theta, task.labels.value(checked[t]))[0]
         start = stop
     return losses
 

@@ -40,9 +40,9 @@ def premises_of(learner: Any, first_weights: np.ndarray | None = None) -> Premis
     return Premises(
         domain.diameter,
         floor,
-        task.guess_loss,
+        task.guess.loss,
         task.largest_loss,
-        task.guess,
+        task.guess.words,
         parts.loss.convex,
         no_theorem(parts, math.sqrt(input_sq)),
         1.0 if steps.monotone or not floor > 0.0 else steps.most / floor,

@@ -29,7 +29,7 @@ from driftline.engines import Block
 from driftline.errors import DAMAGE, InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import take_labels, view
-from driftline.kernels import program as at
+from driftline.kernels import REPLAYED_COLUMNS
 from driftline.learner import OGD
 from driftline.losses import Loss
 from driftline.parts import from_config
@@ -51,7 +51,7 @@ class Stream:
 
     def __init__(self, trace: Trace | CommitteeTrace, task: Task, given: Inputs, labels: Labels):
         self.order = Order(trace)
-        self.rows, self.labels = task.layout.rows(given), task.check_labels(labels)
+        self.rows, self.labels = task.layout.rows(given), task.labels.check_all(labels)
         if not self.rows.rounds == len(self.labels) == len(trace):
             raise InputError(
                 f"the trace has {len(trace)} rounds, but there are {self.rows.rounds} inputs and "
@@ -131,7 +131,7 @@ class Repeated(OGD):
             raise InputError("the trace does not say where the learner started again")
         origin = trace.origin
         assert origin is not None
-        self._names, self._member, self._event, self._told = at.REPLAYED_COLUMNS, member, 0, 0
+        self._names, self._member, self._event, self._told = REPLAYED_COLUMNS, member, 0, 0
         self._order, self._alarm = order, bool(origin.restarted)
         self._eta, self._starts = order.of(trace.eta), None
         self._restarted = np.zeros(len(order.order), dtype=bool)

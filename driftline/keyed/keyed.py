@@ -390,7 +390,7 @@ class Keyed:
                 found: Any = take(rows, known)
                 numbers = self._store.look(found, slots[known])
                 for place, own in zip(known.tolist(), numbers, strict=True):
-                    made[place] = self.task.prediction(own)
+                    made[place] = self.task.predictions.value(own)
                 known = known[:0]
             for places in _groups(slots, known):
                 learner = self._store.enter(int(slots[places[0]]), asking=False)
@@ -437,7 +437,7 @@ class Keyed:
         key, row = check_key(key), None if x is None else self._worker._row(x)
         told = None
         if learns and type(row) is DenseRows and taught is not None:  # in arrays of nobody else
-            told = row.array[0].copy(), self.task.label(self.task.check_label(taught[1]))
+            told = row.array[0].copy(), self.task.labels.value(self.task.labels.check(taught[1]))
         with self._lock:
             taught = taught if self._shares else None
             return self._done(key, work, row, taught, count, state, told)

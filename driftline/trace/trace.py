@@ -241,7 +241,7 @@ class Trace:
         columns: dict[str, Any] = {
             name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL, PROBABILITIES)
         }
-        prediction = task.predictions(batch["prediction"])
+        prediction = task.predictions.values(batch["prediction"])
         return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)
 
     def columns(self) -> dict[str, np.ndarray]:

@@ -230,7 +230,7 @@ def auto(
     seen = Block(categories=codes).before(seen) if codes else seen
     if feedback == "clicks":
         return Clicks(task, features=seen, seed=seed)
-    if feedback == "bandit" and not (task.zero_one and len(task.all_labels) == 2):
+    if feedback == "bandit" and not (task.zero_one and len(task.labels.all) == 2):
         return Bandit(task, features=seen, seed=seed)
     combine = usual_rule(task) if combine is None else combine
     rule_of(combine).check(task)
@@ -281,10 +281,10 @@ def _committee(
     seed: int | None,
 ) -> Committee:
     """Return the committee that :func:`auto` describes."""
-    constant = RARE if task.kind == "tags" else task.layout.constant
+    constant = RARE if task.geometry.tags else task.layout.constant
     scale = Standardise(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scale is None, "dtype": dtype, "features": scale}
-    kind, cost = task.answers.kind, task.doubt.cost
+    kind, cost = task.answers.kind, task.predictions.doubt.cost
     lineup = LINEUPS.get(kind, _structured)
     members = list[Member](lineup(task, rest))
     if task.answers is not task:
@@ -295,7 +295,7 @@ def _committee(
             members += _mapped(first, Narrow(part, FEW))
         if EFFORTS[effort]:
             members += PLAIN.get(kind, _plain_structured)(task, rest | {"intercept": False})
-    if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
+    if effort != "fast" and task.geometry.classes and task.kernels is not None:
         members += _counting(task, effort)
     members = [*own, *members] if combine == "first" else [*members, *own]
     if budget is not None and rule_of(combine).scored:
@@ -393,7 +393,7 @@ def _with_theorem(task: Task, rest: Rest, constant: bool | float) -> list[Member
 
 def usual_rule(task: Task) -> str:
     """Return the rule that makes the fewest mistakes: averages where there are probabilities."""
-    return "mix" if task.answers.kind in ("classes", "sign") else "vote"
+    return "mix" if task.geometry.classes else "vote"
 
 
 def _book_of(task: Task, rest: Rest, constant: bool | float) -> OGD:

@@ -10,6 +10,7 @@ so that codes which come later share the last one. A negative code is a missing 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -176,9 +177,9 @@ class Block(CompiledMap):
 
     def __repr__(self) -> str:
         """Name what is not the default."""
-        fields = ((name, getattr(self, name)) for name in self.field_names())
-        given = (f"{k}={v!r}" for k, v in fields if v != getattr(type(self), k))
-        return f"Block({', '.join(given)})"
+        given = [f for f in dataclasses.fields(self) if getattr(self, f.name) != f.default]
+        words = (f"{f.name}={getattr(self, f.name)!r}" for f in given)
+        return f"Block({', '.join(words)})"
 
     def undone(self, mapped: np.ndarray, features: int) -> np.ndarray:
         """Return the rows that were mapped, with 0 in columns that are not read.

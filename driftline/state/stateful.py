@@ -188,6 +188,12 @@ class Leaves:
         """Return how many there are."""
         return len(self._cells) + len(self._held)
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes the arrays have, 1 at least."""
+        values = (getattr(owner, name) for owner, name in self._cells)
+        return sum((own.nbytes for own in values if type(own) is np.ndarray), 1)
+
     def read(self) -> list[Any]:
         """Return all values; arrays are copied."""
         made: list[Any] = []

@@ -7,7 +7,6 @@ from scipy.sparse import csr_array
 import driftline as dl
 from driftline.features import Block
 from driftline.inputs import rows_of
-from driftline.inputs.first import first_values
 from driftline.inputs.taking import view
 
 T = dl.tasks
@@ -202,7 +201,8 @@ def test_first_values_are_cut_from_rows_of_every_kind():
         (rows_of(X[2:3]), X[2:3]),
     ):
         start, stop = (0, 1) if len(whole) == 1 else (1, 3)
-        np.testing.assert_array_equal(first_values(rows, start, stop), whole[start:stop, 0])
+        said = dl.members.Column.said(rows, start, stop)
+        np.testing.assert_array_equal(said, whole[start:stop, 0])
         rest = Block(1).mapper().look_at(rows, start, stop)
         assert rest.features == 3
         for t in range(stop - start):

@@ -15,8 +15,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features import Block
-from driftline.inputs import Rows
-from driftline.inputs.first import first_values
+from driftline.inputs import Rows, SparseRows
 from driftline.learner import Growth
 from driftline.members.classes import EVEN, RowMember
 from driftline.parts import from_config
@@ -72,8 +71,17 @@ class Column(RowMember):
 
     # -- rounds
 
+    @staticmethod
+    def said(rows: Rows, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Return the first value of some rows, mapped or as they come."""
+        if isinstance(rows, SparseRows):
+            first: np.ndarray = rows.matrix[start:stop].toarray()[:, 0]
+            return first
+        (vectors,) = rows.arrays(start, rows.rounds if stop is None else stop)
+        return vectors[:, 0]
+
     def _class_scores(self, rows: Rows) -> np.ndarray:
-        return self._said_scores(first_values(rows, 0, rows.rounds))
+        return self._said_scores(self.said(rows))
 
     def _said_scores(self, said: np.ndarray) -> np.ndarray:
         """Return the logarithms of chances, given the first values of rows."""
@@ -87,7 +95,7 @@ class Column(RowMember):
     def _learned_rows(
         self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        return self._said_scores(first_values(rows, start, stop))
+        return self._said_scores(self.said(rows, start, stop))
 
     # -- the state as a value
 

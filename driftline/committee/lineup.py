@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.bandit import Bandit, Clicks
-from driftline.committee.account import BUDGET
+from driftline.committee.account import BUDGET, check_budget
 from driftline.committee.combine import rule_of
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_decoder, certain_loss, detector
@@ -37,6 +37,7 @@ from driftline.features import (
     Standardise,
     check_categories,
 )
+from driftline.inputs import float_type
 from driftline.learner import OGD, Member
 from driftline.losses import CRF, ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.members import Column, Forest, NaiveBayes, Neighbours, Tables, member_of
@@ -236,9 +237,10 @@ def auto(
     rule_of(combine).check(task)
     if budget is None and (combine == "first" or not (effort == "fast" or task.layout.ragged)):
         budget = BUDGET
-    given = (task, effort, combine, scaling, np.dtype(dtype), budget, codes)
+    budget = None if budget is None else check_budget(budget)
+    given = (task, effort, combine, scaling, float_type(dtype, "weights"), budget, codes)
     try:
-        known = Choice(*given, repr((task, budget)))
+        known = Choice(*given, repr(task))
         hash(known)
     except TypeError:  # a task of somebody's own
         known = None
@@ -251,7 +253,7 @@ def auto(
 
 
 class Choice(NamedTuple):
-    """What a line-up depends on: equal tasks may differ in words, and a budget of 1 from True."""
+    """What a line-up depends on: equal tasks may differ in their words."""
 
     task: Task
     effort: str

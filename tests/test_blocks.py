@@ -279,3 +279,17 @@ def test_columns_of_texts_that_say_nothing_cost_little():
     for texts in ((30,), (150, 150)):
         made, count = mistakes(texts, rounds)
         assert made < 1.2 * plain and count == members
+
+
+def test_explanations_name_texts():
+    rng = np.random.default_rng(3)
+    town, noise = rng.integers(0, 3, 2000), rng.normal(size=2000)
+    y = (rng.random(2000) < np.array([0.1, 0.9, 0.5])[town]).astype(int)
+    learner = dl.auto(dl.tasks.Multiclass(2), effort="fast", categories={1: 3})
+    learner.run(np.column_stack([noise, town]), y)
+    towns = {1: ("Bonn", "Kiel", "Ulm")}
+    told = dl.explain(learner, names=["noise", "town"], labels=["dry", "wet"], categories=towns)
+    assert told.order[0] == "town" and told.curves["noise"].texts is None
+    ends = {told.curves["town"].texts[0], told.curves["town"].texts[-1]}
+    assert ends == {"Bonn", "Kiel"} and all(text in told.in_words("town") for text in ends)
+    told.plot()

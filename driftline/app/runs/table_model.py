@@ -632,7 +632,8 @@ class TableModel:
         if rows is not None:
             batch = self._batch(self._given(rows), labelled=False, learning=False)
             inputs = self._inputs(batch)
-        return explain(learner, inputs, names=self._model.encoder.feature_names, labels=labels)
+        names, texts = self._model.encoder.feature_names, self._model.encoder.texts
+        return explain(learner, inputs, names=names, labels=labels, categories=texts)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data, for :func:`driftline.load`."""

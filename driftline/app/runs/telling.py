@@ -89,4 +89,5 @@ def _explained(model: Model) -> Explanation | None:
         return None
     if kept.shape[1] > MOST_FEATURES:
         return None
-    return explain(model.learner, names=model.encoder.feature_names, labels=labels.outcomes)
+    names, texts = model.encoder.feature_names, model.encoder.texts
+    return explain(model.learner, names=names, labels=labels.outcomes, categories=texts)

@@ -425,7 +425,7 @@ def test_members_that_always_answer_sit_beside_those_that_do_not():
     assert all(member.task == task for member in made.members)
     twin = made.members[7].decoder
     dl.checks.check_decoder(twin, trials=5)
-    assert twin.surrogate_gap == 0.5 and "always answers" in made.members[7].in_short
+    assert twin.surrogate_gap == 0.5 and "always answers" in made.members[7].facts.in_short
     rows = np.random.default_rng(0).normal(size=(50, 3))
     for member in made.members:
         single = [

@@ -52,7 +52,7 @@ def test_few_features_have_members_without_an_intercept(features, count):
     X, y = rows(features, 30)
     committee = dl.auto(dl.tasks.Multiclass(3))
     committee.run(X, y)
-    through = [m for m in committee.members if m.steps and m.width == features]
+    through = [m for m in committee.members if m.facts.steps and m.width == features]
     assert len(through) == count
 
 

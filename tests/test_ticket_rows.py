@@ -163,7 +163,7 @@ def test_any_history_has_the_bits_of_single_calls(case, seed):
         elif what == "step":
             for learner in (one, other):
                 learner.step(row(inputs, places[0]), labels[places[0]])
-        elif what == "late" and one.feedback == "full":
+        elif what == "late" and one.facts.feedback == "full":
             delays = rng.integers(0, 4, count)
             for learner in (one, other):
                 learner.run(some(inputs, places), some(labels, places), delay=delays)
@@ -197,7 +197,7 @@ def test_a_list_with_one_bad_entry_changes_nothing(case):
         ({"input": short}, "features|2"),
         ({"number": tickets[0].number}, "place 2 of the list: ticket .* twice"),
     ]
-    if one.feedback != "full" or isinstance(one, dl.Committee):
+    if one.facts.feedback != "full" or isinstance(one, dl.Committee):
         if tickets[2].made is not None:
             for codes in (None, tickets[2].made[:-1], tickets[2].made * 1.0):
                 changes.append(({"made": codes}, "predictions of members"))

@@ -35,7 +35,7 @@ import numpy as np
 
 from driftline import inputs
 from driftline.bandit import Policy
-from driftline.bandit.base import Hidden
+from driftline.bandit.learner import Unseen
 from driftline.certificates.certificate import Delayed
 from driftline.certificates.events import Events
 from driftline.certificates.inside import Inside
@@ -47,7 +47,7 @@ from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import take_labels, view
-from driftline.members.base import dense
+from driftline.members.remembering import dense
 from driftline.trace import Batch, Trace, joined
 from driftline.typing import CheckedLabels, Inputs, Labels
 
@@ -155,7 +155,7 @@ def certify_bandit(
     if comparator is not None:
         check_comparator(comparator)
     trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
-    learner: Hidden = learner_of(trace)
+    learner: Unseen = learner_of(trace)
     rows, checked = stream_of(trace, learner.task, given, labels)
     audit = _Audit(learner, trace, comparator)
     codes = take_labels(checked, audit.rounds)
@@ -189,7 +189,7 @@ class _Audit:
             self.rounds, self.order = self.events.rounds, self.events.order
             if comparator is not None:
                 comparator = InOrder(comparator, self.order, len(trace))
-        self.carriers = [learner.policies[i] for i in learner.carriers]
+        self.carriers = [learner.policies[i] for i in learner.feedback.carriers]
         self.against = [_Against(learner, policy, comparator) for policy in self.carriers]
         self.slack, self.noise = np.zeros(len(self.carriers)), np.zeros(len(self.carriers))
         self.asked, self.told = learner._tickets, 0
@@ -258,22 +258,22 @@ class _Audit:
             rounds,
             self.expected,
             self.sampled,
-            learner.guess_loss(labels) * rounds,
+            learner.feedback.guess_loss(labels) * rounds,
             findings=words,
-            no_bound=learner.no_bound,
+            no_bound=learner.feedback.no_bound,
             delayed=delayed,
         )
         last = np.array([learner.rounds - 1])
         options = []
         for place, policy in enumerate(self.carriers):
-            against, diameter = self.against[place], learner.diameter(policy)
+            against, diameter = self.against[place], learner.feedback.diameter(policy)
             path = 0.5 * diameter + against.path_length
             own = replace(
                 made,
                 policy=policy,
                 comparator_loss=against.total,
                 path_length=against.path_length,
-                price=diameter * path / (learner.parts * float(policy.at(last)[0])),
+                price=diameter * path / (learner.feedback.parts * float(policy.at(last)[0])),
                 slack=float(self.slack[place]),
                 noise=float(self.noise[place]),
             )
@@ -285,7 +285,7 @@ class _Against:
     """The losses of a comparator on mapped rows, inside the ball of a policy."""
 
     def __init__(self, learner: Any, policy: Policy, comparator: Comparator | None):
-        self.learner, self.domain = learner, Ball(learner.diameter(policy))
+        self.learner, self.domain = learner, Ball(learner.feedback.diameter(policy))
         self.comparator, self.last = comparator, np.zeros((0, 0))
         self.total = self.path_length = 0.0
 
@@ -295,7 +295,7 @@ class _Against:
         """Return the comparator's losses of all parts, and add up how far it moves."""
         shape = self.learner.task.layout.weight_rows, vectors.shape[1]
         own = Fixed(np.zeros(shape)) if self.comparator is None else self.comparator
-        losses, begin = np.empty((stop - start, self.learner.parts)), start
+        losses, begin = np.empty((stop - start, self.learner.feedback.parts)), start
         for weights, end in Inside(own, self.domain).pieces(start, stop):
             if weights.shape != shape:
                 raise InputError(
@@ -304,7 +304,7 @@ class _Against:
                 )
             here = slice(begin - start, end - start)
             theta = vectors[here] @ weights.T
-            losses[here] = self.learner.surrogate_losses(theta, np.asarray(labels[here]))
+            losses[here] = self.learner.feedback.surrogate_losses(theta, np.asarray(labels[here]))
             if self.last.size:
                 self.path_length += float(np.linalg.norm(weights - self.last))
             self.last, begin = weights, end

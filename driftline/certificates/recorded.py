@@ -52,13 +52,13 @@ def makes_steps(trace: Trace) -> bool:
     """Return whether the learner of a trace makes gradient steps; others are played again."""
     if not trace.config:
         raise InputError("the trace does not say which learner made it")
-    steps: bool = single_kind(trace.config.get("kind", "OGD")).steps
+    steps: bool = single_kind(trace.config.get("kind", "OGD"))._fixed.steps
     return steps
 
 
 def feedback_of(trace: Trace) -> str:
     """Return what the learner of a trace learned from: see :class:`~driftline.learner.Member`."""
-    feedback: str = single_kind(trace.config.get("kind", "OGD")).feedback
+    feedback: str = single_kind(trace.config.get("kind", "OGD"))._fixed.feedback
     return feedback
 
 

@@ -200,7 +200,7 @@ def _premises(learner: Member, labels: Labels, sample_weight: np.ndarray | None)
     task = learner.task
     guess = task.guess.mean(labels, sample_weight)
     assert guess is not None  # None only without labels
-    reason = f"{type(learner).__name__} has no theorem: {learner.no_theorem}"
+    reason = f"{type(learner).__name__} has no theorem: {learner._fixed.no_theorem}"
     return Premises(
         math.inf,
         0.0,

@@ -143,7 +143,7 @@ class Committee(Shell):
                 raise InputError(
                     f"members must be learners such as dl.OGD, but one is {member!r:.80}"
                 )
-            if member.feedback != "full":
+            if not member.feedback.full:
                 raise InputError(
                     f"members of a committee learn from labels, but {member!r:.80} does not: its "
                     "policies are a committee of their own"
@@ -177,7 +177,7 @@ class Committee(Shell):
         self._cut_short = False
         self._shielding = Shield()
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
-        nats, mixes = [member.nats for member in self.members], self.rule.scored
+        nats, mixes = [member._fixed.nats for member in self.members], self.rule.scored
         self._mixture = Mixture(self.members) if mixes else None
         self._beliefs = None
         if not mixes and None not in nats:
@@ -781,7 +781,9 @@ class Committee(Shell):
             whole, rest = (longer, known), (longer, known)
             if longer is not None and known is not None:
                 rest = longer - self._aside, known - self._aside
-            members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
+            members = [
+                m._grown(classes, *(whole if m._fixed.reads_first else rest)) for m in self.members
+            ]
             return self._going_on(members)
 
     def _check_copied(self) -> None:
@@ -869,7 +871,7 @@ class Committee(Shell):
         """How many features inputs have, None before the first."""
         first = self.members[0]
         known = first.features
-        return known if known is None or first.reads_first else known + self._aside
+        return known if known is None or first._fixed.reads_first else known + self._aside
 
     def config(self) -> Json:
         """Return members and how they are combined as plain data."""
@@ -926,7 +928,7 @@ class Committee(Shell):
             lines.append("members with features=: their bounds hold for mapped inputs")
         lines += self._bound()
         for member, weight in zip(self.members, self.weights, strict=True):
-            alone = "" if member.steps else f": no theorem, {member.no_theorem}"
+            alone = "" if member.facts.steps else f": no theorem, {member.facts.no_theorem}"
             lines.append(f"  {weight:6.3f}  {member!r}{alone}")
         return "\n".join(lines)
 
@@ -1115,7 +1117,7 @@ class Committee(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return all(member.takes_top for member in self.combined)
+        return all(member._fixed.takes_top for member in self.combined)
 
     def _probabilities_in(self, batch: Batch) -> np.ndarray:
         if self._mixture is None:  # of which the vote is the most probable, whoever predicts

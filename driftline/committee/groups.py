@@ -31,7 +31,7 @@ class Group:
     def __init__(self, place: int, member: Member):
         self.map: Map | None = None if member.map is None else member.map.inner
         self.mapper: Mapper | None = member.mapper
-        self.reads_first = member.reads_first
+        self.reads_first = member._fixed.reads_first
         self.places, self.members = [place], [member]
         self.fused: FusedStep | None = None  # until there are weights
 
@@ -53,9 +53,9 @@ class Group:
     def choose_fused(self) -> None:
         """Choose the members that play in one compiled call; the others play alone."""
         pairs = list(zip(self.places, self.members, strict=True))
-        self.together = [place for place, member in pairs if member.fuses]
-        self.alone = [(place, member) for place, member in pairs if not member.fuses]
-        self.fusing: list[Any] = [member for member in self.members if member.fuses]
+        self.together = [place for place, member in pairs if member._fixed.fuses]
+        self.alone = [(place, member) for place, member in pairs if not member._fixed.fuses]
+        self.fusing: list[Any] = [member for member in self.members if member._fixed.fuses]
         ends = (self.together[0], self.together[-1] + 1) if self.together else (0, 0)
         #: The places of the members that play together: a slice if these are adjacent.
         self.seats = slice(*ends) if ends[1] - ends[0] == len(self.together) else None
@@ -122,7 +122,9 @@ class Groups:
         self.groups: list[Group] = []
         for j, member in enumerate(members):
             inner = None if member.map is None else member.map.inner
-            same = (group for group in self.groups if group.reads_first == member.reads_first)
+            same = (
+                group for group in self.groups if group.reads_first == member._fixed.reads_first
+            )
             known = next((group for group in same if group.map == inner), None)
             if known is None:
                 self.groups.append(Group(j, member))

@@ -135,7 +135,7 @@ def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros((scores.shape[1], classes))
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.takes_top and member.task.answers.zero_one:
+        if member._fixed.takes_top and member.task.answers.zero_one:
             codes = member.top_rows(own)[:, 0]
             rows = np.flatnonzero(codes >= 0)
             chances[rows, codes[rows]] += weight
@@ -153,7 +153,7 @@ def tagged(learner: Member | Committee, X: Inputs) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros(scores.shape[1:])
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.takes_top:
+        if member._fixed.takes_top:
             chances += weight * (own > 0.0)
             continue
         means = np.array([member.mean_loss_encoding(theta) for theta in own])

@@ -140,7 +140,7 @@ class CommitteeTrace:
     def reads_first(self, member: int) -> bool:
         """Say whether a member reads the first value of rows, which no other sees."""
         kind = self.members[member].config.get("kind")
-        return kind is not None and bool(member_kind(kind).reads_first)
+        return kind is not None and bool(member_kind(kind)._fixed.reads_first)
 
     def rest(self, inputs: Inputs) -> Inputs:
         """Return inputs without a first value that only some members read, if they have one."""

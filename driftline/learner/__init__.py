@@ -4,11 +4,16 @@ from driftline.engines import Asked as Asked
 from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
 from driftline.learner.core import Given as Given
+from driftline.learner.facts import Facts as Facts
+from driftline.learner.feedback import FULL as FULL
+from driftline.learner.feedback import Feedback as Feedback
+from driftline.learner.feedback import is_hit as is_hit
 from driftline.learner.late import Account as Account
 from driftline.learner.late import Kept as Kept
 from driftline.learner.late import Waiting as Waiting
 from driftline.learner.member import Growth as Growth
 from driftline.learner.member import Member as Member
+from driftline.learner.member import Played as Played
 from driftline.learner.member import Round as Round
 from driftline.learner.member import check_longer as check_longer
 from driftline.learner.member import round_rows as round_rows

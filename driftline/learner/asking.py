@@ -86,7 +86,7 @@ class Asking(Core):
         (1000, 0)
         """
         check_flag("probabilities", probabilities)
-        if probabilities and (self.feedback != "full" or not gives_probabilities(self.task)):
+        if probabilities and (not self.feedback.full or not gives_probabilities(self.task)):
             raise InputError(NO_PROBABILITIES.format(self))
         rows = self._many(inputs)
         if rows is None:
@@ -110,7 +110,7 @@ class Asking(Core):
         """
         if not isinstance(ticket, Ticket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
-        if self.feedback != "full":
+        if not self.feedback.full:
             raise InputError("a learner that does not see labels draws its own predictions")
         with self._turn.lock:
             self._turn.check()
@@ -204,7 +204,7 @@ class Asking(Core):
         with self._turn.lock, self._shield():
             self._turn.check()
             self._check_ticket(ticket)
-            checked = self._feedback(ticket, label, loss)
+            checked = self.feedback.seen(self.task, ticket, label, loss)
             row = self._row(ticket.checked_input())
             late = ticket.rounds != self.rounds
             paid = self._paid_then([ticket], [checked], row) if late else None
@@ -336,7 +336,7 @@ class Asking(Core):
         self, tickets: Sequence[Ticket], labels: Labels, told: list[Any], losses: bool
     ) -> CheckedLabels:
         """Return the checked labels of tickets, or what a learner sees of them."""
-        if self.feedback == "full" and not losses:
+        if self.feedback.full and not losses:
             try:
                 return self.task.labels.check_all(
                     labels if isinstance(labels, np.ndarray) else told
@@ -346,13 +346,11 @@ class Asking(Core):
         made = []
         for i, (ticket, own) in enumerate(zip(tickets, told, strict=True)):
             try:
-                if losses:
-                    made.append(self._feedback(ticket, None, _loss(own)))
-                else:
-                    made.append(self._feedback(ticket, own, None))
+                given = (None, _loss(own)) if losses else (own, None)
+                made.append(self.feedback.seen(self.task, ticket, *given))
             except InputError as error:
                 raise _at_place(i, tickets, error) from error
-        if self.feedback == "full":  # in the form of many
+        if self.feedback.full:  # in the form of many
             return self.task.labels.check_all([self.task.labels.value(label) for label in made])
         return made
 
@@ -387,22 +385,6 @@ class Asking(Core):
         """Expect no more labels for some tickets; this may be done twice."""
         self._outstanding.discard([ticket.number for ticket in tickets])
         self._keep_waiting()
-
-    def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> Label:
-        """Return the checked label of a ticket; a loss names it where there are two."""
-        if loss is None:
-            return self.task.labels.check(label)
-        labels = list(self.task.labels.all) if self.task.zero_one else []
-        if len(labels) != 2:
-            raise InputError(
-                f"the loss alone does not name the label of {self.task!r}: give the label, or make "
-                "a learner for bandit feedback, as by dl.auto(task, feedback='bandit')"
-            )
-        if loss not in (0.0, 1.0):
-            raise InputError(f"the loss is 0 for a hit and 1 for a miss, but is {loss!r:.80}")
-        predicted = self.task.labels.value(self.task.labels.check(ticket.prediction))
-        named = [one for one in labels if (one == predicted) == (loss == 0.0)]
-        return self.task.labels.check(named[0])
 
     def _learn_ticket(
         self, row: Rows, label: Label, ticket: Ticket, paid: np.ndarray | None

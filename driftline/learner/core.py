@@ -15,6 +15,8 @@ from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.learner.base import Learner
+from driftline.learner.facts import Facts
+from driftline.learner.feedback import FULL, Feedback
 from driftline.learner.late import LateRun, ToldRun, Waiting
 from driftline.learner.outstanding import Outstanding
 from driftline.learner.probabilities import log_probabilities
@@ -78,15 +80,16 @@ class Core(Learner, Stateful):
         "_late",
     )
 
-    #: What is learned from: ``"full"`` for labels, ``"bandit"`` for hits and misses alone,
-    #: ``"clicks"`` for judgements of what was shown.
-    feedback: ClassVar[str] = "full"
+    #: The facts of a learner that never change; those of a class are what its learners share.
+    _fixed: Facts = Facts()
 
     #: The branch of the seed, so that a committee does not draw its members' numbers.
     _BRANCH = 0
 
     def __init__(self, task: Task, seed: int | None):
         self.task = task
+        #: What is seen of labels.
+        self.feedback: Feedback = FULL
         self._layout, self._largest_loss = task.layout, task.largest_loss  # asked in every round
         self._turn = Turn()
         self._draws = Draws.from_seed(seed, self._BRANCH)
@@ -108,6 +111,11 @@ class Core(Learner, Stateful):
         with self._turn.lock:
             self._check_copied()
             return Stateful.copy(self)
+
+    @property
+    def facts(self) -> Facts:
+        """Facts of the learner as it is now: see :class:`~driftline.learner.Facts`."""
+        return self._fixed
 
     def _check_copied(self) -> None:
         """Raise if the learner cannot be copied now."""
@@ -163,7 +171,7 @@ class Core(Learner, Stateful):
 
     def _check_waiting(self, waiting: Waiting) -> None:
         """Refuse what cannot be kept of rounds that wait; shape and finiteness are checked."""
-        return
+        self.feedback.check_waiting(waiting)
 
     @property
     def _waiting(self) -> TicketFields:
@@ -265,7 +273,7 @@ class Core(Learner, Stateful):
     @property
     def _tells_together(self) -> bool:
         """Whether tickets can be told together, as one run."""
-        return True
+        return self.feedback.full
 
     def _paid_then(
         self, tickets: Sequence[Ticket], labels: CheckedLabels, first: Rows

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -25,15 +26,15 @@ from driftline.features import Map, Mapper, Standardise, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
+from driftline.learner.facts import Facts
 from driftline.learner.shell import Shell
 from driftline.state import Checkpoint, State
 from driftline.state.arena import grown_places
 from driftline.tasks import Distribution, Task, with_classes
-from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
-__all__ = ["Growth", "Member", "Round", "check_longer", "round_rows"]
+__all__ = ["Growth", "Member", "Played", "Round", "check_longer", "round_rows"]
 
 #: Rows of some kind.
 Met = TypeVar("Met", bound=Rows)
@@ -95,13 +96,6 @@ class Member(Shell):
 
     learned: ClassVar[tuple[str, ...]] = (*Shell.learned, "mapper")
 
-    #: Whether rounds are gradient steps, which an audit repeats with the recorded step sizes. The
-    #: rounds of other members are played again.
-    steps: ClassVar[bool] = False
-
-    #: Whether it reads the first value of every row, which no other member of a committee sees.
-    reads_first: ClassVar[bool] = False
-
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
             raise InputError(
@@ -122,61 +116,13 @@ class Member(Shell):
     # -- facts
 
     @property
-    @abstractmethod
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the learner's loss beforehand, "" if one does."""
-
-    @property
-    def apriori_bound(self) -> AprioriBound | None:
-        """The bound that a theorem gives before the first round, None if none does."""
-        return None
-
-    @property
-    @abstractmethod
-    def nats(self) -> float | None:
-        """The factor from the recorded loss to ``-ln p(label)``, None without probabilities.
-
-        Members that have one count in a committee's :class:`~driftline.committee.beliefs.Beliefs`.
-        """
-
-    @property
-    def certain(self) -> bool:
-        """Whether predictions are deterministic: then risks are target losses."""
-        return True
-
-    @property
-    def takes_top(self) -> bool:
-        """Whether the prediction depends on scores alone, and is what :meth:`top_rows` returns."""
-        return True
+    def facts(self) -> Facts:
+        """Facts of the learner as it is now: see :class:`~driftline.learner.Facts`."""
+        return replace(self._fixed, in_short=repr(self))
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of integers for each row of scores."""
         return self.task.many.top(scores)
-
-    @property
-    def restarts(self) -> bool:
-        """Whether the learner starts again at an alarm."""
-        return False
-
-    @property
-    def fuses(self) -> bool:
-        """Whether a round can be played together with other members' in one compiled call."""
-        return False
-
-    @property
-    def searchable(self) -> bool:
-        """Whether weights in hindsight, a comparator, can be searched for."""
-        return False
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no finite row of modest size can be refused, by overflow or otherwise."""
-        return False
-
-    @property
-    def in_short(self) -> str:
-        """The member in a few words, for tables."""
-        return repr(self)
 
     @property
     @abstractmethod
@@ -323,7 +269,9 @@ class Member(Shell):
             if self.mapper is not None:
                 mapper, places = self.mapper.grown(features)
                 state = state.replaced(map=mapper.to_saved())
-                if not self.steps:  # weights of new features are 0, whatever these are mapped to
+                if (
+                    not self._fixed.steps
+                ):  # weights of new features are 0, whatever these are mapped to
                     zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
             else:
                 places = grown_places(width, width + features - known)
@@ -458,7 +406,7 @@ class Member(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return self.takes_top
+        return self._fixed.takes_top
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
+from driftline.learner.facts import Facts
 from driftline.learner.member import Growth, Member, Round, round_rows
 from driftline.losses import Loss
 from driftline.parts import (
@@ -108,7 +110,7 @@ class OGD(Member):
     (3, 2)
     """
 
-    steps = True
+    _fixed = Facts(steps=True)
     scratch = ("_columns", "_prediction")
 
     def __init__(
@@ -158,6 +160,7 @@ class OGD(Member):
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
         self._prediction = task.predictions.rows(1, task.predictions.size)
         self._certain = decoder.deterministic  # asked in every round
+        self._fixed = self._lasting_facts()
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
 
@@ -332,73 +335,44 @@ class OGD(Member):
         return self.engine.features
 
     @property
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the learner's loss beforehand, "" if one does."""
-        return no_theorem(self.parts, self.largest_input)
+    def facts(self) -> Facts:
+        """Facts of the learner as it is now: see :class:`~driftline.learner.Facts`."""
+        largest = float(np.sqrt(self.engine.largest_input_sq))
+        return replace(
+            self._fixed,
+            no_theorem=no_theorem(self.parts, largest),
+            apriori_bound=self._apriori_bound(),
+            largest_input=largest,
+        )
 
-    @property
-    def apriori_bound(self) -> AprioriBound | None:
-        """The bound that a theorem gives before the first round, None if none does."""
+    def _apriori_bound(self) -> AprioriBound | None:
         known = math.inf
         if self.map is not None and not self._layout.ragged:  # a round is one row
             known = self.map.longest
         longest = math.hypot(known, self.parts.intercept)
         return apriori_bound(self.parts, self.engine.first_distance, longest)
 
-    @property
-    def nats(self) -> float | None:
-        """The loss's factor to ``-ln p(label)``."""
-        return self.loss.nats
-
-    @property
-    def certain(self) -> bool:
-        """Whether the decoder is deterministic."""
-        return self.decoder.deterministic
-
-    @property
-    def takes_top(self) -> bool:
-        """Whether the decoder takes the label of highest score."""
-        return self.decoder.takes_top
+    def _lasting_facts(self) -> Facts:
+        """Return the facts that never change."""
+        (loss, decoder, rate, domain, _, restart), kernels = self.parts, self.parts.have_kernels
+        parts = [part for part in self.parts if isinstance(part, Part)]
+        modest = all(largest_number(part) <= LARGEST_CONSTANT for part in parts)
+        words = [repr(rate), repr(domain), decoder.in_short, "restarts" if restart else ""]
+        return Facts(
+            steps=True,
+            nats=loss.nats,
+            certain=decoder.deterministic,
+            takes_top=decoder.takes_top,
+            restarts=restart is not None,
+            fuses=isinstance(self.engine, CompiledEngine),
+            searchable=kernels and loss.convex,  # in Python it would take hours
+            never_refuses=modest and kernels and math.isfinite(domain.diameter),
+            in_short=", ".join(filter(None, words)),
+        )
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the decoder's predictions of highest score, a row of integers each."""
         return self.decoder.top_rows(scores)
-
-    @property
-    def restarts(self) -> bool:
-        """Whether there is a detector."""
-        return self.parts.restart is not None
-
-    @property
-    def fuses(self) -> bool:
-        """Whether the engine is compiled."""
-        return isinstance(self.engine, CompiledEngine)
-
-    @property
-    def searchable(self) -> bool:
-        """Whether the loss is convex, and parts are compiled: in Python it would take hours."""
-        return self.parts.have_kernels and self.loss.convex
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no step can overflow: inside a ball, with constants of modest size.
-
-        False for parts without kernels, of which this is not known.
-        """
-        parts = [part for part in self.parts if isinstance(part, Part)]
-        modest = all(largest_number(part) <= LARGEST_CONSTANT for part in parts)
-        return modest and self.parts.have_kernels and math.isfinite(self.domain.diameter)
-
-    @property
-    def in_short(self) -> str:
-        """Rate and domain, which is what members of a line-up differ in."""
-        more = [self.decoder.in_short, "restarts" if self.restarts else ""]
-        return ", ".join([repr(self.rate), repr(self.domain), *filter(None, more)])
-
-    @property
-    def largest_input(self) -> float:
-        """The largest norm of an input so far, times the root of its sample weight."""
-        return float(np.sqrt(self.engine.largest_input_sq))
 
     def config(self) -> Json:
         """Return the learner's parts as plain data."""
@@ -410,7 +384,7 @@ class OGD(Member):
 
     def describe(self) -> str:
         """Say which theorem applies, with its constants, and what is missing."""
-        words = describe(self.parts, self.largest_input, self.engine.first_distance)
+        words = describe(self.parts, self.facts.largest_input, self.engine.first_distance)
         if self.map is None:
             return words
         return f"{words}\nfeatures {self.map!r}: bounds hold for mapped inputs"
@@ -481,7 +455,7 @@ class OGD(Member):
 
     def _copies(self, rows: Rows) -> bool:
         own = self._watch is not None or self.mapper is not None
-        return self._copies_cheaply(rows.size) or own or not self.fuses
+        return self._copies_cheaply(rows.size) or own or not self._fixed.fuses
 
     def _settle(self) -> None:
         self.engine.settle()

@@ -152,7 +152,7 @@ class Shell(Asking):
             return
         if sink is not None:
             raise InputError("probabilities are in the trace that is returned: give no sink")
-        if self.feedback != "full" or not gives_probabilities(self.task):
+        if not self.feedback.full or not gives_probabilities(self.task):
             raise InputError(NO_PROBABILITIES.format(self))
 
     def _run_late(

@@ -9,27 +9,22 @@ all are equal. Nothing is learned. Other members, and the scaling, see rows with
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
-from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.first import first_values
-from driftline.learner import Growth
-from driftline.members.classes import EVEN, RowMember
+from driftline.members.classes import EVEN, ClassMember
 from driftline.parts import from_config
-from driftline.state import State
 from driftline.tasks import Task
 from driftline.typing import Json
 
 __all__ = ["Column"]
 
-#: What it remembers.
-NOTHING = np.zeros(0)
 
-
-class Column(RowMember):
+class Column(ClassMember):
     """A model whose predictions are the first value of every row: a class plus 1, 0 for none.
 
     Any other number is no prediction either. It is the model of :func:`driftline.Guarded`, or one
@@ -45,26 +40,14 @@ class Column(RowMember):
     (True, True)
     """
 
-    reads_first: ClassVar[bool] = True
+    _fixed = replace(
+        ClassMember._fixed,
+        reads_first=True,
+        no_theorem="nothing is known of where its predictions come from",
+    )
 
     def __init__(self, task: Task, *, seed: int | None = 0):
-        super().__init__(task, seed, None)
-
-    # -- facts
-
-    @property
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the loss beforehand: predictions may be anything."""
-        return "nothing is known of where its predictions come from"
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no finite row can be refused: True."""
-        return True
-
-    def config(self) -> Json:
-        """Return the task as plain data."""
-        return {"kind": "Column", "task": self.task.config()}
+        super().__init__(task, None, {}, seed)
 
     def __repr__(self) -> str:
         """Name the task."""
@@ -89,24 +72,8 @@ class Column(RowMember):
     ) -> np.ndarray:
         return self._said_scores(first_values(rows, start, stop))
 
-    # -- the state as a value
-
-    def _learned(self, weights: bool) -> dict[str, Any]:
-        return {"memory": NOTHING}
-
-    def _checked(self, state: State) -> State:
-        if state.memory is None or state.memory.size or state.weights is not None:
-            raise InputError(f"expected a state without a memory, but got {state!r:.80}")
-        return state
-
-    def _resume(self, state: State) -> None:
-        return
-
-    def _like(self, classes: int | None = None) -> Self:
-        return type(self)(self._with_more(self.task, classes))
-
-    def _add(self, made: Self, state: State, more: Growth) -> State:
-        return state if more.places is None else state.replaced(features=len(more.places))
+    def _for_task(self, task: Task) -> Self:
+        return type(self)(task)
 
     @classmethod
     def from_config(cls, config: Json) -> Self:

@@ -82,7 +82,7 @@ def _check_learner(learner: Any) -> None:
     if not isinstance(learner, Shell):
         raise InputError(f"expected a learner, as by dl.auto(task), but got {learner!r:.80}")
     check_task(learner.task)
-    if learner.feedback != "full":
+    if not learner.feedback.full:
         raise InputError(
             "the level of sets moves by labels, but this learner does not see those that it "
             "missed: give one that learns from labels, as by dl.auto(task)"

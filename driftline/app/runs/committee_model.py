@@ -108,7 +108,7 @@ class CommitteeModel(Model):
     @property
     def random(self) -> bool:
         """Whether predictions are random, so that losses differ from expected losses."""
-        return not all(member.certain for member in self.learner.combined)
+        return not all(member._fixed.certain for member in self.learner.combined)
 
     @property
     def far_outside(self) -> dict[str, int]:

@@ -22,7 +22,7 @@ from driftline.app.service.sizes import (
 )
 from driftline.committee import Committee
 from driftline.errors import InputError
-from driftline.learner import Learner, Member, Ticket
+from driftline.learner import Facts, Learner, Member, Ticket
 from driftline.state.loading import loaded
 from driftline.typing import Json, Saved
 
@@ -328,7 +328,7 @@ class LearnerServed(Served):
 
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows."""
-        if numbers is not None and getattr(self.learner, "feedback", "full") != "full":
+        if numbers is not None and getattr(self.learner, "facts", Facts()).feedback != "full":
             raise InputError("a learner that does not see labels keeps its tickets: no mode=token")
         tickets = self.learner.ask_rows(self._inputs(rows), numbers=numbers)
         return [Asked({"prediction": _plain(ticket.prediction)}, ticket) for ticket in tickets]
@@ -420,7 +420,7 @@ class LearnerServed(Served):
             "task": repr(learner.task),
             "features": learner.features,
             "learner": type(learner).__name__,
-            "feedback": getattr(learner, "feedback", "full"),
+            "feedback": getattr(learner, "facts", Facts()).feedback,
         }
 
 

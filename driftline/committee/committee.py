@@ -37,7 +37,7 @@ from driftline.learner import (
     check_longer,
     gives_probabilities,
 )
-from driftline.state import Checkpoint, State
+from driftline.state import Checkpoint, Draws, State
 from driftline.state.loading import member_from
 from driftline.tasks import with_classes
 from driftline.trace import Batch
@@ -791,7 +791,7 @@ class Committee(Shell):
 
     def _unshare(self) -> None:
         super()._unshare()
-        self._groups, self._shielding = Groups(self.members), Shield()
+        self._groups, self._shielding = self._groups.of(self.members), Shield()
         self._acceptance = copy(self._acceptance)
 
     def _going_on(self, members: Sequence[Member]) -> Self:
@@ -1006,6 +1006,12 @@ class Committee(Shell):
         state, members = origin
         pairs = zip(self.members, members, strict=True)
         return state, [member._filled(own, keep) for member, own in pairs]
+
+    def _begin_anew(self, seed: int | None) -> None:
+        """Draw by a seed, as a new committee does; and so does the member of a guard."""
+        self._draws = Draws.from_seed(seed, self._BRANCH)
+        if isinstance(self.guard, OneBook):
+            self.guard.member._draws = Draws.from_seed(seed)
 
     def _reseed(self, seed: int) -> None:
         super()._reseed(seed)

@@ -80,7 +80,7 @@ class River(ClassMember):
     (300, True)
     """
 
-    learned = (*ClassMember.learned, "model")
+    held = ("model",)
 
     def __init__(
         self,
@@ -191,12 +191,10 @@ class River(ClassMember):
             self._copy = self._rounds, copied(self.model)
         return self._copy[1]
 
-    def _keep(self, name: str, value: Any) -> Any:
-        return self._frozen() if name == "model" else super()._keep(name, value)
+    def _keep(self, name: str) -> Any:
+        return self._frozen()
 
     def _back(self, name: str, kept: Any) -> Any:
-        if name != "model":
-            return super()._back(name, kept)
         self._copy = None
         return copied(kept)
 

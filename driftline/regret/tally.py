@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+
+from driftline.state import Stateful
 
 __all__ = ["Tally", "Watched"]
 
@@ -71,13 +73,15 @@ class Watched:
 
 
 @dataclass
-class Tally:
+class Tally(Stateful):
     """Sums over the rounds so far; ``largest_loss`` is the largest possible target loss of one.
 
     ``weight`` is the sum of sample weights, ``most_weight`` the largest of them.
 
     Bounds use ``owed`` in place of ``comparator_loss``: the two differ only in idle rounds.
     """
+
+    __hash__ = Stateful.__hash__  # by identity: a tally changes
 
     largest_loss: float = 1.0
     rounds: int = 0
@@ -196,3 +200,6 @@ class Tally:
         log = math.log(scales / chance)
         third = largest * log / 3.0
         return third + math.sqrt(third**2 + 2.0 * room * log)
+
+
+Tally.learned = tuple(own.name for own in fields(Tally))

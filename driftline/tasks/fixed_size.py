@@ -16,8 +16,8 @@ import numpy as np
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hypersimplex, Polytope
 from driftline.tasks.base import Guess, TaskKernels
-from driftline.tasks.spaces import Sets
 from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Sets
 
 __all__ = ["FixedSize"]
 

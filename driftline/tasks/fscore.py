@@ -25,7 +25,7 @@ from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Hull, Hypersimplex, Polytope
 from driftline.tasks.base import Distribution, Guess, Task, TaskKernels, draw_atom
 from driftline.tasks.numbers import real_numbers, whole_numbers
-from driftline.tasks.spaces import Sets
+from driftline.tasks.vector_spaces import Sets
 from driftline.typing import Label, Prediction
 
 __all__ = ["FScore"]

@@ -23,8 +23,8 @@ from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Permutahedron, Polytope
 from driftline.polytopes.permutahedron import random_ranks, swapping_room
 from driftline.tasks.base import Guess, TaskKernels
-from driftline.tasks.spaces import Orders
 from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Orders
 
 __all__ = ["LabelRanking"]
 

@@ -18,8 +18,8 @@ from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Birkhoff, Polytope
 from driftline.polytopes.birkhoff_kernels import random_matching, rounding_room
 from driftline.tasks.base import Guess, TaskKernels
-from driftline.tasks.spaces import Orders
 from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Orders
 
 __all__ = ["Matching"]
 

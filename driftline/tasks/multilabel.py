@@ -19,8 +19,8 @@ from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel, where
 from driftline.polytopes import Cube, Polytope
 from driftline.tasks.base import Guess, TaskKernels
 from driftline.tasks.many import Many, ManyByRows, mean_rows
-from driftline.tasks.spaces import Sets
 from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Sets
 from driftline.tasks.vertices import ManyVertices
 
 __all__ = ["Multilabel"]

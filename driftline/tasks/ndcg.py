@@ -26,7 +26,7 @@ from driftline.tasks.relevance import (
     encode,
     rank_losses,
 )
-from driftline.tasks.spaces import Ranks
+from driftline.tasks.vector_spaces import Ranks
 from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["NDCG"]

@@ -16,8 +16,8 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.polytopes import Hull, Polytope
 from driftline.tasks.base import Guess
-from driftline.tasks.spaces import OfNorm
 from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import OfNorm
 
 __all__ = ["Oracle"]
 

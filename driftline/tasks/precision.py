@@ -21,7 +21,7 @@ from driftline.polytopes import Hypersimplex, Permutahedron, Polytope
 from driftline.tasks.base import Distribution, TaskKernels
 from driftline.tasks.geometry import Geometry
 from driftline.tasks.relevance import RelevanceGeometry, RelevanceTask, encode
-from driftline.tasks.spaces import Chosen
+from driftline.tasks.vector_spaces import Chosen
 from driftline.typing import Label, Prediction
 
 __all__ = ["PrecisionAtK"]

@@ -33,7 +33,7 @@ from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
 from driftline.tasks.base import Guess, Task
 from driftline.tasks.geometry import Geometry
-from driftline.tasks.spaces import Grades
+from driftline.tasks.vector_spaces import Grades
 from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["RelevanceTask", "encode"]

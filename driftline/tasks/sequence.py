@@ -24,7 +24,7 @@ from driftline.polytopes.chain_kernels import folded_length, length_of
 from driftline.tasks.base import Distribution, Guess, Task, TaskKernels
 from driftline.tasks.geometry import Geometry
 from driftline.tasks.many import Many
-from driftline.tasks.spaces import TagSequences
+from driftline.tasks.vector_spaces import TagSequences
 from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["Sequence"]

@@ -282,12 +282,12 @@ def test_a_trace_that_was_tampered_with_is_found_out():
     _, trace, comparator, stream = make("logistic, gap-optimal", "polyak", seed=3)
     better = dataclasses.replace(trace, risk=0.5 * trace.risk)
     made = dl.certify(better, comparator, *stream)
-    assert not made.valid and "the replayed risk differs" in str(made)
+    assert not made.valid and "the risk is" in str(made)
     assert made.expected == pytest.approx(trace.risk.sum())
     steps = trace.eta.copy()
     steps[5] *= 0.5
     found = dl.certify(dataclasses.replace(trace, eta=steps), comparator, *stream).findings
-    assert any("replayed loss differs" in finding for finding in found)
+    assert any("loss is" in finding for finding in found)
     other = np.roll(np.asarray(stream[1]), 1)
     found = dl.certify(trace, comparator, stream[0], other).findings
     assert any("fingerprint" in finding for finding in found)
@@ -535,7 +535,7 @@ def test_predictions_are_drawn_again(pair):
     assert made.sampled == pytest.approx(trace.target_loss.sum())
     zeros = dataclasses.replace(trace, target_loss=np.zeros(len(trace)))
     found = dl.certify(zeros, comparator, *stream)
-    assert "target losses are not those of the predictions" in str(found)
+    assert "the target_loss is" in str(found)
     assert found.sampled == pytest.approx(trace.target_loss.sum())
     if trace.prediction.ndim == 1:
         turned = trace.prediction[::-1].copy()

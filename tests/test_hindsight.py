@@ -9,7 +9,7 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.certificates import best_fixed, best_piecewise
-from driftline.certificates.hindsight import _cut_by_number, _cut_by_price
+from driftline.certificates.hindsight import _cut
 from driftline.engines import Totals
 
 L, T = dl.losses, dl.tasks
@@ -132,9 +132,9 @@ def test_cuts_are_the_best_of_all_ways():
 
         for segments in range(1, 6):
             best = min(price(way) for way in ways if len(way) == segments + 1)
-            assert price(_cut_by_number(costs, segments)) == pytest.approx(best)
+            assert price(_cut(costs, segments, 0.0)) == pytest.approx(best)
         best = min(price(way, 0.3) for way in ways)
-        assert price(_cut_by_price(costs, 0.3), 0.3) == pytest.approx(best)
+        assert price(_cut(costs, None, 0.3), 0.3) == pytest.approx(best)
 
 
 @pytest.mark.parametrize(

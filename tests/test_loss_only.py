@@ -133,11 +133,6 @@ def test_a_certificate_plays_the_run_again(loss):
     made = dl.certify(trace, None, stream)
     assert made.valid and made.expected == pytest.approx(trace.risk.sum())
     assert "no bound: none is stated" in str(made) and made.bound == np.inf
-    for name in ("loss", "risk", "target_loss"):
-        column = getattr(trace, name).copy()
-        column[7] += 0.1
-        made = dl.certify(dataclasses.replace(trace, **{name: column}), None, stream)
-        assert not made.valid and name in str(made)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ which are at most 0 where the step was admissible.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -21,6 +21,10 @@ import numpy as np
 from driftline.state import Stateful
 
 __all__ = ["Tally", "Watched"]
+
+#: Columns of a learner by itself, and those beside a comparator.
+ALONE = ("loss", "risk", "target_loss", "eta", "grad_sq")
+COMPARED = ("gap", "comparator_loss", "distance", "old_distance", "move")
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,15 @@ class Watched:
     def columns(self) -> dict[str, np.ndarray]:
         """Return the entries of all rounds by name."""
         return {k: v for k, v in vars(self).items() if k != "end"}
+
+    @classmethod
+    def alone(cls, columns: Mapping[str, np.ndarray], places: np.ndarray) -> Watched:
+        """Return rounds of a learner without weights, which nothing is compared with."""
+        made = {name: columns[name][places] for name in ALONE}
+        made |= dict.fromkeys(COMPARED, np.zeros(len(places)))
+        made["sample_weight"] = columns.get("sample_weight", np.ones(len(columns["risk"])))[places]
+        flags = np.zeros(len(places), dtype=bool)
+        return cls(**made, restarted=flags, idle=~flags, end=0.0)
 
     @classmethod
     def join(cls, parts: Sequence[Watched]) -> Watched:

@@ -142,7 +142,7 @@ class Differences:
             allowed = allowed + digits * own * loss / np.maximum(gap, 1e-300)
         wrong = (own > 0.0) & ~(np.abs(eta - own) <= allowed)
         self._note(f"steps are not those of {learner.rate!r}", rounds[wrong])
-        if math.isinf(learner._fixed.steps_range.norm):
+        if math.isinf(learner.steps_range.norm):
             residual = np.where(own > 0.0, 0.5 * eta * grad_sq - (loss - risk), 0.0)
             gaps = learner.seen.gap if learner.loss.overestimates else None  # the comparator's
             above = ~at_most_rounding(residual, loss, gaps)

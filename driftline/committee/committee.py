@@ -36,6 +36,7 @@ from driftline.learner import (
     Waiting,
     check_longer,
     gives_probabilities,
+    tell_rows,
 )
 from driftline.state import Checkpoint, Draws, State
 from driftline.state.loading import member_from
@@ -296,7 +297,7 @@ class Committee(Shell):
 
         Expected when tickets were asked for, given the labels of now.
         """
-        paid = self._tell_rows(tickets, labels, None)
+        paid = tell_rows(self, tickets, labels, None)
         assert paid is not None, "there are no tickets"
         return paid[:, : -self._width]
 

@@ -3,7 +3,6 @@
 from driftline.engines import Asked as Asked
 from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
-from driftline.learner.core import Given as Given
 from driftline.learner.facts import Facts as Facts
 from driftline.learner.feedback import FULL as FULL
 from driftline.learner.feedback import Feedback as Feedback
@@ -28,7 +27,9 @@ from driftline.learner.sample_weight import MOST_WEIGHT as MOST_WEIGHT
 from driftline.learner.sample_weight import checked_weights as checked_weights
 from driftline.learner.sample_weight import multiplied as multiplied
 from driftline.learner.shell import Shell as Shell
-from driftline.learner.shell import checked_stream as checked_stream
 from driftline.learner.shield import Shield as Shield
+from driftline.learner.telling import tell_rows as tell_rows
 from driftline.learner.ticket import CODES as CODES
 from driftline.learner.ticket import Ticket as Ticket
+from driftline.learner.transaction import Given as Given
+from driftline.learner.transaction import checked_stream as checked_stream

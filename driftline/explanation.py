@@ -289,7 +289,7 @@ def _check_task(learner: object) -> None:
 def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
     """Return the rows to explain."""
     if inputs is None:
-        standardiser = learner.standardiser
+        standardiser = learner._standardiser
         kept = None if standardiser is None else standardiser.kept
         if kept is None or len(kept) < 2:
             raise InputError(
@@ -351,7 +351,7 @@ def _weights(learner: Member | Committee) -> dict[str, float]:
     """Return the members' weights in the next vote, added up by kind."""
     if not isinstance(learner, Committee):
         return {}
-    shares, names = share_of_kinds(learner.weights, [one.config() for one in learner.members])
+    shares, names = share_of_kinds(learner.weights, [one._config() for one in learner.members])
     return dict(zip(names, shares.tolist(), strict=True))
 
 

@@ -429,9 +429,10 @@ def test_members_that_always_answer_sit_beside_those_that_do_not():
     rows = np.random.default_rng(0).normal(size=(50, 3))
     for member in made.members:
         single = [
-            member.task.predictions.numbers(member.draw(theta, np.empty(0))) for theta in rows
+            member.task.predictions.numbers(member.decoder.draw(theta, np.empty(0)))
+            for theta in rows
         ]
-        assert np.array_equal(member.top_rows(rows), single)
+        assert np.array_equal(member._top_rows(rows), single)
 
 
 def test_describe_says_which_theorem_holds():

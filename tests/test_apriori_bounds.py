@@ -41,7 +41,7 @@ def labels_of(task, stream, world, learner, rng):
     made = []
     member = learner.members[learner.guard.place]
     for x in stream.inputs:
-        theta = member.scores(x) if member.width else np.zeros(task.dim)
+        theta = member.scores(x) if member._width else np.zeros(task.dim)
         tried = [stream.labels[t] for t in order[:8]]
         made.append(max(tried, key=lambda y: member.decoder.risk(theta, y)))
         learner.step(x, made[-1])

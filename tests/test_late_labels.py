@@ -571,7 +571,7 @@ def test_runs_that_see_no_labels_are_one_run_in_pieces(make, inputs, labels, tmp
         pieces = dl.load(pieces.save(tmp_path / "learner"))
     rows = trace.prediction.reshape(80, -1)
     assert np.array_equal(of_same_length(made, rows.shape[1]), rows)
-    assert whole.waits > 0 and bits(whole) == bits(pieces)
+    assert whole._waits > 0 and bits(whole) == bits(pieces)
 
 
 def unseen(learner, prediction, label):

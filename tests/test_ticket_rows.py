@@ -167,11 +167,11 @@ def test_any_history_has_the_bits_of_single_calls(case, seed):
             delays = rng.integers(0, 4, count)
             for learner in (one, other):
                 learner.run(some(inputs, places), some(labels, places), delay=delays)
-        elif what == "run" and not one.waits:
+        elif what == "run" and not one._waits:
             for learner in (one, other):
                 learner.run(some(inputs, places), some(labels, places))
         assert one.outstanding == other.outstanding
-        np.testing.assert_array_equal(one.waiting, other.waiting)
+        np.testing.assert_array_equal(one._late_numbers, other._late_numbers)
     assert whole(one) == whole(other)
 
 
@@ -344,12 +344,12 @@ def test_rounds_of_a_run_wait_on():
     one, other = (dl.auto(T.Multiclass(3), effort="fast") for _ in range(2))
     for learner in (one, other):
         learner.run(X, Y, delay=7)
-    assert one.waits == 7
+    assert one._waits == 7
     tickets, again = one.ask_rows(X[:8]), other.ask_rows(X[:8])
     one.tell_rows(tickets, Y[:8])
     for ticket, label in zip(again, Y, strict=False):
         other.tell(ticket, label)
-    assert one.waits == other.waits == 7
+    assert one._waits == other._waits == 7
     for learner in (one, other):
         learner.run(X, Y, delay=2)
     assert whole(one) == whole(other)

@@ -29,7 +29,7 @@ class Unseen(Remembering, Member):
     What differs between them is their :class:`~driftline.bandit.partial.Partial` feedback.
     """
 
-    learned: ClassVar[tuple[str, ...]] = (*Member.learned, *REMEMBERED)
+    _learned: ClassVar[tuple[str, ...]] = (*Member._learned, *REMEMBERED)
 
     feedback: Partial
 

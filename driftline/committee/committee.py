@@ -111,8 +111,8 @@ class Committee(Shell):
 
     _BRANCH = 2
 
-    learned = (
-        *Shell.learned,
+    _learned = (
+        *Shell._learned,
         "members",
         "_all",
         "shares",
@@ -122,7 +122,7 @@ class Committee(Shell):
         "_alarms",
         "_cut_short",
     )
-    derived = ("_groups", "_acceptance")
+    _derived = ("_groups", "_acceptance")
 
     def __init__(
         self,
@@ -864,7 +864,11 @@ class Committee(Shell):
     @property
     def standardiser(self) -> Standardiser | None:
         """What standardises rows for the first members that have such a map; None if none has."""
-        made = (member.standardiser for member in self.members)
+        return self._standardiser
+
+    @property
+    def _standardiser(self) -> Standardiser | None:
+        made = (member._standardiser for member in self.members)
         return next((one for one in made if one is not None), None)
 
     @property
@@ -874,14 +878,14 @@ class Committee(Shell):
         known = first.features
         return known if known is None or first._fixed.reads_first else known + self._aside
 
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return members and how they are combined as plain data."""
         return {
             "combine": self.combine,
-            "members": [member.config() for member in self.members],
+            "members": [member._config() for member in self.members],
         }
 
-    def state_bytes(
+    def _state_bytes(
         self, features: int, *, classes: int | None = None, sparse: bool = False
     ) -> int:
         """Return about how many bytes the arrays of the state have, before they are allocated.
@@ -890,7 +894,7 @@ class Committee(Shell):
 
         >>> import driftline as dl
         >>> learner = dl.auto(dl.tasks.Multiclass(3), effort="fast")
-        >>> [round(learner.state_bytes(1000, classes=k) / 1e6, 1) for k in (3, 30, 300)]
+        >>> [round(learner._state_bytes(1000, classes=k) / 1e6, 1) for k in (3, 30, 300)]
         [0.8, 2.3, 17.4]
         """
         task = self.task if classes is None else with_classes(self.task, classes)

@@ -313,7 +313,7 @@ class Mixture(Stateful):
     (14,)
     """
 
-    learned = inherited = ("state",)
+    _learned = _inherited = ("state",)
 
     def __init__(self, members: Sequence[Member]):
         self.task, self.members = members[0].task, len(members)

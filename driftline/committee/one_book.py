@@ -122,7 +122,7 @@ class OneBook(Account):
     """
 
     kept = 5
-    learned = (*Account.learned, "member")
+    _learned = (*Account._learned, "member")
 
     def __init__(self, task: Task, members: Sequence[Member], budget: float, heaviest: float = 1.0):
         heaviest = check_heaviest(heaviest)

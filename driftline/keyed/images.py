@@ -192,7 +192,7 @@ class Images(Store):
         """Return a new learner with this seed."""
         live = self._written(self._idle(), self._start, seed)
         if self.shared is not None:
-            live.learner.begin_as(self.shared)
+            live.learner._begin_as(self.shared)
         self._now, self._loose = live, True
         return live.learner
 

@@ -30,7 +30,7 @@ class Hooks(Learner, Stateful):
     """What :class:`~driftline.learner.Shell` asks of each kind: what is abstract each must say."""
 
     @abstractmethod
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return the parts as plain data."""
 
     @classmethod

@@ -94,7 +94,10 @@ def check_longer(task: Task, known: int | None, features: int) -> None:
 class Member(Shell):
     """A learner that may sit in a committee."""
 
-    learned: ClassVar[tuple[str, ...]] = (*Shell.learned, "mapper")
+    _learned: ClassVar[tuple[str, ...]] = (*Shell._learned, "mapper")
+
+    #: How many features mapped rows have, None before the first.
+    _width: int | None
 
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
@@ -120,16 +123,11 @@ class Member(Shell):
         """Facts of the learner as it is now: see :class:`~driftline.learner.Facts`."""
         return replace(self._fixed, in_short=repr(self))
 
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+    def _top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of integers for each row of scores."""
         return self.task.many.top(scores)
 
-    @property
-    @abstractmethod
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
-
-    def state_bytes(
+    def _state_bytes(
         self, features: int, *, classes: int | None = None, sparse: bool = False
     ) -> int:
         """Return about how many bytes the arrays of the state have, before they are allocated.
@@ -153,10 +151,10 @@ class Member(Shell):
     @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
-        return self.width if self.mapper is None else self.mapper.features
+        return self._width if self.mapper is None else self.mapper.features
 
     @property
-    def standardiser(self) -> Standardiser | None:
+    def _standardiser(self) -> Standardiser | None:
         """What standardises rows, with what it has learned; None if the map is another."""
         return self.mapper if isinstance(self.mapper, Standardiser) else None
 
@@ -170,15 +168,11 @@ class Member(Shell):
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them."""
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
-        """Return the prediction at these scores; a random one is drawn by a uniform number."""
-        return self.task.top_prediction(theta)
-
-    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+    def _mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of what is predicted at these scores."""
         return self.task.geometry.encode_loss(self.task.top_prediction(theta), len(theta))
 
-    def drawn_from(self, theta: np.ndarray) -> Distribution:
+    def _drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions at these scores, with their chances."""
         made = self.task.top_prediction(theta)
         return Distribution(np.array([-1 if made is None else made]), np.ones(1))
@@ -261,7 +255,7 @@ class Member(Shell):
 
     def _grown(self, classes: int | None, features: int | None, known: int | None) -> Self:
         """Grow as :meth:`grown` does; new features come after ``known`` ones of the input."""
-        made, state, width = self._like(classes), self.state, self.width
+        made, state, width = self._like(classes), self.state, self._width
         if features is not None:
             check_longer(self.task, known, features)
         places, zero = None, np.zeros(0)
@@ -315,9 +309,9 @@ class Member(Shell):
         with self._turn.lock:
             return self._state()
 
-    def check_mapped(self, rows: Rows) -> None:
+    def _check_mapped(self, rows: Rows) -> None:
         """Refuse mapped rows of another length than the member has learned for."""
-        known = self.width
+        known = self._width
         if known is not None and rows.features != known:
             raise InputError(
                 f"mapped inputs have {rows.features} features, but weights are for {known}"
@@ -328,7 +322,7 @@ class Member(Shell):
         if self.mapper is None:
             return rows
         mapped = self.mapper.look_at(rows, start, stop)
-        self.check_mapped(mapped)
+        self._check_mapped(mapped)
         return mapped
 
     def _resumed_mapper(self, state: State) -> Mapper | None:
@@ -361,7 +355,7 @@ class Member(Shell):
             return rows, start, stop
         mapped = self.mapper.piece(rows, start, stop)
         mapped.before = start
-        self.check_mapped(mapped)
+        self._check_mapped(mapped)
         return mapped, 0, stop - start
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -409,4 +403,4 @@ class Member(Shell):
         return self._fixed.takes_top
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
-        return Trace.of(batch, self.task, self.config(), origin, digest)
+        return Trace.of(batch, self.task, self._config(), origin, digest)

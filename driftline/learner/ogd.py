@@ -38,7 +38,7 @@ from driftline.state import Checkpoint, State
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Saved
 
 __all__ = ["OGD"]
 
@@ -54,7 +54,7 @@ def _check_kind(part: object, kind: type, words: str) -> None:
 LARGEST_CONSTANT = 1e9
 
 #: What changes as a learner learns that keeps no account.
-UNWATCHED = (*Member.learned, "engine")
+UNWATCHED = (*Member._learned, "engine")
 
 #: The uniform number of rounds that are learned without predicting, or predicted without drawing;
 #: and many of them, which nobody writes to.
@@ -111,7 +111,7 @@ class OGD(Member):
     """
 
     _fixed = Facts(steps=True)
-    scratch = ("_columns", "_prediction")
+    _scratch = ("_columns", "_prediction")
 
     def __init__(
         self,
@@ -146,6 +146,7 @@ class OGD(Member):
             raise InputError("first weights are for rows without a map: leave one of both out")
         task = decoder.task
         super().__init__(task, seed, features)
+        self.loss, self.decoder, self.rate, self.domain = loss, decoder, rate, domain
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
         for part in self.parts:
             if isinstance(part, Part):
@@ -165,7 +166,7 @@ class OGD(Member):
             self.engine.restore(self.engine.started(self._check_initial(initial)))
 
     @property
-    def learned(self) -> tuple[str, ...]:  # type: ignore[override]
+    def _learned(self) -> tuple[str, ...]:  # type: ignore[override]
         """The names of what learning changes; an account against a comparator is among them."""
         return UNWATCHED if self._watch is None else (*UNWATCHED, "_watch", "_tally")
 
@@ -254,15 +255,11 @@ class OGD(Member):
         """
         return self.decoder.distribution(self.scores(x))
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
-        """Return what the decoder draws at these scores by a uniform number."""
-        return self.decoder.draw(theta, uniforms)
-
-    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+    def _mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the decoder's mean loss encoding at these scores."""
         return self.decoder.mean_loss_encoding(theta)
 
-    def drawn_from(self, theta: np.ndarray) -> Distribution:
+    def _drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions that the decoder may draw at these scores, with weights."""
         return self.decoder.distribution(theta)
 
@@ -305,33 +302,12 @@ class OGD(Member):
     # -- facts
 
     @property
-    def loss(self) -> Loss:
-        """The surrogate loss."""
-        return self.parts.loss
-
-    @property
-    def decoder(self) -> Decoder:
-        """The decoder."""
-        return self.parts.decoder
-
-    @property
-    def rate(self) -> Rate:
-        """The rule for step sizes."""
-        return self.parts.rate
-
-    @property
-    def domain(self) -> Domain:
-        """Where weights may lie."""
-        return self.parts.domain
-
-    @property
     def rounds(self) -> int:
         """How many rounds were learned from."""
         return int(self.engine.vector.item(at.ROUNDS))
 
     @property
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
+    def _width(self) -> int | None:  # type: ignore[override]
         return self.engine.features
 
     @property
@@ -370,11 +346,11 @@ class OGD(Member):
             in_short=", ".join(filter(None, words)),
         )
 
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+    def _top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the decoder's predictions of highest score, a row of integers each."""
         return self.decoder.top_rows(scores)
 
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return the learner's parts as plain data."""
         made = {
             k: v.config() if isinstance(v, Part) else v for k, v in self.parts._asdict().items()
@@ -416,7 +392,7 @@ class OGD(Member):
             if isinstance(part, Part):
                 check_plain(part)
         state, arrays = self._state().to_saved()
-        return {"kind": "OGD", "config": self.config(), "state": state}, arrays
+        return {"kind": "OGD", "config": self._config(), "state": state}, arrays
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:

@@ -62,7 +62,7 @@ class TicketFields(TypedDict):
 class Shell(Hooks):
     """The base of learners, which say how to play a batch, predict a row, and be restored."""
 
-    learned: ClassVar[tuple[str, ...]] = (
+    _learned: ClassVar[tuple[str, ...]] = (
         "_draws",
         "_tickets",
         "_outstanding",
@@ -97,9 +97,9 @@ class Shell(Hooks):
         return self._fixed
 
     @property
-    def inside(self) -> tuple[str, ...]:
+    def _inside(self) -> tuple[str, ...]:
         """The names of what changes in a member of a committee, which has no tickets of its own."""
-        return _without_tickets(self.learned)
+        return _without_tickets(self._learned)
 
     def copy(self) -> Self:
         """Return a learner of the same parts and state, which goes on by itself."""
@@ -195,7 +195,7 @@ class Shell(Hooks):
             self._check_features(self._row(ticket.checked_input()))
             ticket.check_rounds(self.rounds)
             number = self._tickets
-            made = replace(ticket, number=number, learner=self.identify())
+            made = replace(ticket, number=number, learner=self._identify())
             self._ask_for(1)
             return made
 
@@ -222,7 +222,11 @@ class Shell(Hooks):
                 chances = known_chances
             elif probabilities and scores is not None:
                 chances = self._probabilities(scores, self._believed(len(scores)), made)
-            known, learner, prediction = (self.rounds, self.identify(), self.task.predictions.value)
+            known, learner, prediction = (
+                self.rounds,
+                self._identify(),
+                self.task.predictions.value,
+            )
             if count > 1:  # one ticket does not keep the arrays of all alive
                 mean = [own.copy() for own in mean]
                 means = None if means is None else [own.copy() for own in means]
@@ -392,7 +396,7 @@ class Shell(Hooks):
         """Refuse a ticket that is not outstanding."""
         if not isinstance(ticket, Ticket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
-        ticket.check(self.identify(), self._tickets)
+        ticket.check(self._identify(), self._tickets)
         if ticket.number not in self._outstanding:
             raise InputError(
                 f"ticket {ticket.number} is not outstanding: it was told or forgotten before, or "
@@ -401,7 +405,7 @@ class Shell(Hooks):
 
     # -- what is known of tickets
 
-    def identify(self, given: str = "") -> str:
+    def _identify(self, given: str = "") -> str:
         """Return the id of the learner, 32 hexadecimal digits; if there is none yet, make it.
 
         ``given`` is that of a learner whose tickets go to nobody else.
@@ -564,7 +568,7 @@ class Shell(Hooks):
         trace = self._run(events, codes, given._replace(sample_weight=weights, late=late))
         return trace, late
 
-    def run_events(
+    def _run_events(
         self,
         inputs: Inputs,
         labels: Labels,
@@ -591,12 +595,12 @@ class Shell(Hooks):
         return trace.of_events(late), late
 
     @property
-    def waits(self) -> int:
+    def _waits(self) -> int:
         """How many rounds of a run wait for labels that come at known rounds."""
-        return len(self.waiting)
+        return len(self._late_numbers)
 
     @property
-    def waiting(self) -> np.ndarray:
+    def _late_numbers(self) -> np.ndarray:
         """The numbers of these rounds."""
         return np.zeros(0, dtype=np.int64) if self._late is None else self._late.numbers.copy()
 

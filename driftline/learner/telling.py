@@ -66,7 +66,7 @@ def _plain_rounds(learner: Shell, tickets: Sequence[Ticket]) -> Rows | None:
     None says nothing: :meth:`_rounds_of` then looks at each, and says what is wrong.
     """
     inputs = [ticket.input if isinstance(ticket, Ticket) else None for ticket in tickets]
-    first, own_id = inputs[0], learner.identify()
+    first, own_id = inputs[0], learner._identify()
     if learner._layout.ragged or not isinstance(first, np.ndarray) or first.ndim != 1:
         return None
     shape, kind = first.shape, first.dtype

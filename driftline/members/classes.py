@@ -42,8 +42,8 @@ class ClassMember(Remembering, Member):
     A kind has a kernel, says its ``settings``, and declares the fields of its memory.
     """
 
-    learned: ClassVar[tuple[str, ...]] = (*Member.learned, *REMEMBERED)
-    scratch = ("_scores", "_column", "_prediction")
+    _learned: ClassVar[tuple[str, ...]] = (*Member._learned, *REMEMBERED)
+    _scratch = ("_scores", "_column", "_prediction")
 
     _fixed = Facts(
         nats=1.0, never_refuses=True, no_theorem="what is counted makes no gradient steps"

@@ -77,5 +77,5 @@ class Column(ClassMember):
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
-        """Return a new member from what :meth:`config` returned."""
+        """Return a new member from what :meth:`_config` returned."""
         return cls(from_config(config["task"]))

@@ -129,12 +129,7 @@ class Remembering(Base):
         """How many rounds were learned from."""
         return self._rounds
 
-    @property
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
-        return self._width
-
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return the arguments of the member as plain data."""
         own = {name: _plain(value) for name, value in self._options(self.task).items()}
         made = {"kind": type(self).__name__, **own}
@@ -142,7 +137,7 @@ class Remembering(Base):
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
-        """Return a new member from what :meth:`config` returned."""
+        """Return a new member from what :meth:`_config` returned."""
         fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
         return cls(**{"features": None, **fields})
 
@@ -178,7 +173,7 @@ class Remembering(Base):
 
     # -- the state as a value
 
-    def _learned(self, weights: bool) -> dict[str, Any]:
+    def _memory_fields(self, weights: bool) -> dict[str, Any]:
         """Return what was learned, by the names of the fields of a state; all if ``weights``."""
         return {"memory": self.memory.copy() if weights and self._width is not None else None}
 
@@ -213,7 +208,7 @@ class Remembering(Base):
             rounds=self.rounds,
             features=self._width,
             map=None if self.mapper is None else self.mapper.to_saved(),
-            **self._learned(weights),
+            **self._memory_fields(weights),
         )
 
     def _adopt(self, state: State) -> None:
@@ -266,7 +261,7 @@ class Remembering(Base):
             if isinstance(part, Part):
                 check_plain(part)
         state, arrays = self._state().to_saved()
-        return {"kind": type(self).__name__, "config": self.config(), "state": state}, arrays
+        return {"kind": type(self).__name__, "config": self._config(), "state": state}, arrays
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:

@@ -80,7 +80,7 @@ class River(ClassMember):
     (300, True)
     """
 
-    held = ("model",)
+    _opaque = ("model",)
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class River(ClassMember):
 
     # -- facts
 
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return all but the model as plain data, and that in words."""
         made = {"kind": "River", "task": self.task.config(), "trusted": self.trusted}
         made["model"] = self._words
@@ -198,7 +198,7 @@ class River(ClassMember):
         self._copy = None
         return copied(kept)
 
-    def _learned(self, weights: bool) -> dict[str, Any]:
+    def _memory_fields(self, weights: bool) -> dict[str, Any]:
         return {"model": self._frozen()}
 
     def _checked(self, state: State) -> State:
@@ -243,7 +243,7 @@ class River(ClassMember):
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
-        """Return a member as :meth:`config` says it was made; a state brings the model."""
+        """Return a member as :meth:`_config` says it was made; a state brings the model."""
         task, features = from_config(config["task"]), from_config(config.get("features"))
         made = cls(task, Absent(), trusted=config["trusted"], features=features)
         made._words = str(config["model"])

@@ -83,7 +83,7 @@ class CommitteeModel(Model):
     @property
     def waits(self) -> int:
         """How many labels are still to come."""
-        return self.learner.waits
+        return self.learner._waits
 
     @property
     def alarms(self) -> np.ndarray:
@@ -116,7 +116,7 @@ class CommitteeModel(Model):
 
         Categories are not counted.
         """
-        standardiser = self.learner.standardiser
+        standardiser = self.learner._standardiser
         if standardiser is None or not standardiser.far.any():
             return {}
         columns, counts = self.encoder.columns, standardiser.far.tolist()
@@ -172,7 +172,7 @@ class CommitteeModel(Model):
         known = self._known(inputs, labels) if probabilities else None
         learner, classes = self._grown(labels)
         given: Json = {"audit": audit, "probabilities": probabilities}
-        trace, late = learner.run_events(inputs, labels, delays, sample_weight=weights, **given)
+        trace, late = learner._run_events(inputs, labels, delays, sample_weight=weights, **given)
         self.learner, self.classes, self.late = learner, classes, True
         self.predicted += int(late.asked.sum())
         asked, events = late.ask_events, trace.probabilities
@@ -316,7 +316,7 @@ class CommitteeModel(Model):
             if "sets" in about:
                 own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
                 made.sets = SetLevel.from_saved(about["sets"], own)
-                if len(made.sets.waiting) != learner.waits:
+                if len(made.sets.waiting) != learner._waits:
                     raise InputError("its sets wait for other labels than its learner")
             wide = made.encoder.features + (made.encoder.champion is not None)
             if learner.features not in (None, wide):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.bandit import Bandit, Clicks
-from driftline.committee.account import BUDGET
+from driftline.committee.account import BUDGET, check_budget
 from driftline.committee.combine import rule_of
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_decoder, certain_loss, detector
@@ -34,6 +34,7 @@ from driftline.features import (
     Shorten,
     Standardise,
 )
+from driftline.inputs import float_type
 from driftline.learner import OGD, Member
 from driftline.losses import CRF, ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.members import Column, Forest, NaiveBayes, Neighbours, Tables, member_of
@@ -221,7 +222,8 @@ def auto(
     rule_of(combine).check(task)
     if budget is None and (combine == "first" or not (effort == "fast" or task.layout.ragged)):
         budget = BUDGET
-    given = (task, effort, combine, scaling, np.dtype(dtype), budget)
+    budget = None if budget is None else check_budget(budget)
+    given = (task, effort, combine, scaling, float_type(dtype, "weights"), budget)
     try:
         known = Choice(*given, repr(task))
         hash(known)

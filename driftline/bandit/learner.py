@@ -38,6 +38,12 @@ class Unseen(Remembering, Member):
         self.feedback = feedback
         self._classes = feedback.rows
         self._forget_all()
+        self._unshare()
+
+    def _unshare(self) -> None:
+        super()._unshare()
+        #: Columns for single rounds, where all have the same length.
+        self._alone: Batch | None = None
 
     # -- facts
 
@@ -127,7 +133,9 @@ class Unseen(Remembering, Member):
             refuse(rows, start + played)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
-        room = self._room([label])
+        room = self._alone or self._room([label])
+        if not self._layout.ragged:
+            self._alone = room
         self._play_alone(row, label, Schedule.at_once(self._draws.uniform(number)), room)
         assert room.table is not None
         return room["prediction"][0], room.table[:, 0]

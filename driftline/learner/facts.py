@@ -28,8 +28,8 @@ class Facts:
         Whether predictions are deterministic: then risks are target losses.
     takes_top
         Whether the prediction depends on scores alone, and is the one of highest score.
-    reads_first
-        Whether it reads the first value of every row, which no other member of a committee sees.
+    form
+        What :func:`driftline.auto` lets it read of categories: a form of a block.
     restarts
         Whether the learner starts again at an alarm.
     fuses
@@ -53,7 +53,7 @@ class Facts:
     nats: float | None = None
     certain: bool = True
     takes_top: bool = True
-    reads_first: bool = False
+    form: str = "codes"
     restarts: bool = False
     fuses: bool = False
     searchable: bool = False

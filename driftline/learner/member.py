@@ -22,7 +22,7 @@ import numpy as np
 
 from driftline.engines import Asked
 from driftline.errors import InputError
-from driftline.features import Map, Mapper, Standardise, Standardiser
+from driftline.features import Block, Chain, Map, Mapper, Standardise, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
@@ -116,6 +116,13 @@ class Member(Shell):
         self.map = features
         self.mapper: Mapper | None = None if features is None else features.mapper()
 
+    def _read(self, block: Block) -> None:
+        """Let this member, which has not played, see a block of columns before its own map."""
+        if self.rounds:
+            raise InputError(f"{self!r} has played: which columns it reads is said before")
+        self.map = block.before(self.map)
+        self.mapper = self.map.mapper()
+
     # -- facts
 
     @property
@@ -155,8 +162,42 @@ class Member(Shell):
 
     @property
     def _standardiser(self) -> Standardiser | None:
-        """What standardises rows, with what it has learned; None if the map is another."""
-        return self.mapper if isinstance(self.mapper, Standardiser) else None
+        """What standardises the columns that are read, None if the map is another."""
+        made = self.mapper
+        if self._block is not None and made is not None and len(made.mappers) == 2:
+            made = made.mappers[1]
+        return made if isinstance(made, Standardiser) else None
+
+    @property
+    def _block(self) -> Block | None:
+        """The columns that are read, None for all."""
+        inner = None if self.map is None else self.map.inner
+        first = inner.maps[0] if isinstance(inner, Chain) else inner
+        return first if isinstance(first, Block) else None
+
+    @property
+    def _kept_rows(self) -> np.ndarray | None:
+        """The last rows that are kept as they came, at most 64; None where none are.
+
+        Columns that are not read are 0.
+        """
+        made = None if self._standardiser is None else self._standardiser.kept
+        if made is None or self._block is None or self.features is None:
+            return made
+        return self._block.undone(made, self.features)
+
+    @property
+    def _far(self) -> np.ndarray | None:
+        """How many cells of each column were far outside, at more than 20 deviations.
+
+        None where that is not known; 0 for categories.
+        """
+        found = None if self._standardiser is None else self._standardiser.far
+        if found is None or self._block is None or self.features is None:
+            return found
+        made, numbers = np.zeros(self.features, dtype=np.int64), self._block.others(self.features)
+        made[numbers] = found[len(found) - len(numbers) :]
+        return made
 
     # -- scores
 

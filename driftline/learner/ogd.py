@@ -344,6 +344,7 @@ class OGD(Member):
             searchable=kernels and loss.convex,  # in Python it would take hours
             never_refuses=modest and kernels and math.isfinite(domain.diameter),
             in_short=", ".join(filter(None, words)),
+            form="one-hot" if self.map is None or self.map.inner.same_entries else "none",
         )
 
     def _top_rows(self, scores: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@ r"""The predictions of a model from elsewhere, which come with the rows.
 The first value of a row is 0 where the model has predicted nothing, and k + 1 where it has
 predicted class k. Then the chances are :math:`1 - \varepsilon + \varepsilon / K` for class k and
 :math:`\varepsilon / K` for others, with :math:`\varepsilon = 0.001`. Where nothing was predicted
-all are equal. Nothing is learned. Other members, and the scaling, see rows without this value.
+all are equal. Nothing is learned.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from driftline.inputs import Rows
-from driftline.inputs.first import first_values
+from driftline.features import Block
+from driftline.inputs import Rows, SparseRows
 from driftline.members.classes import EVEN, ClassMember
 from driftline.parts import from_config
 from driftline.tasks import Task
@@ -29,7 +29,8 @@ class Column(ClassMember):
 
     Any other number is no prediction either. It is the model of :func:`driftline.Guarded`, or one
     of the ``members`` of :func:`driftline.auto`, where predictions are known and the model is not
-    at hand. All other members of a committee see rows without their first value.
+    at hand. Other members that these make read rows without this value; those that are made by
+    hand do so with ``features=dl.features.Block(1)``.
 
     >>> import driftline as dl
     >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
@@ -41,13 +42,14 @@ class Column(ClassMember):
     """
 
     _fixed = replace(
-        ClassMember._fixed,
-        reads_first=True,
-        no_theorem="nothing is known of where its predictions come from",
+        ClassMember._fixed, no_theorem="nothing is known of where its predictions come from"
     )
 
     def __init__(self, task: Task, *, seed: int | None = 0):
-        super().__init__(task, None, {}, seed)
+        super().__init__(task, Block(stop=1), {}, seed)
+
+    def _config(self) -> Json:
+        return {"kind": "Column", "task": self.task.config()}
 
     def __repr__(self) -> str:
         """Name the task."""
@@ -55,8 +57,17 @@ class Column(ClassMember):
 
     # -- rounds
 
+    @staticmethod
+    def said(rows: Rows, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Return the first value of some rows, mapped or as they come."""
+        if isinstance(rows, SparseRows):
+            first: np.ndarray = rows.matrix[start:stop].toarray()[:, 0]
+            return first
+        (vectors,) = rows.arrays(start, rows.rounds if stop is None else stop)
+        return vectors[:, 0]
+
     def _class_scores(self, rows: Rows) -> np.ndarray:
-        return self._said_scores(first_values(rows, 0, rows.rounds))
+        return self._said_scores(self.said(rows))
 
     def _said_scores(self, said: np.ndarray) -> np.ndarray:
         """Return the logarithms of chances, given the first values of rows."""
@@ -70,7 +81,7 @@ class Column(ClassMember):
     def _learned_rows(
         self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        return self._said_scores(first_values(rows, start, stop))
+        return self._said_scores(self.said(rows, start, stop))
 
     def _for_task(self, task: Task) -> Self:
         return type(self)(task)

@@ -161,6 +161,8 @@ class Neighbours(ClassMember):
 
     kernel: ClassVar[Kernel] = neighbours
 
+    form = "none"  # distances of codes mean nothing
+
     def __init__(
         self,
         task: Task,

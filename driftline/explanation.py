@@ -304,7 +304,7 @@ def _check_task(learner: object) -> None:
 def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
     """Return the rows to explain."""
     if inputs is None:
-        kept = learner.kept
+        kept = learner._kept_rows
         if kept is None or len(kept) < 2:
             raise InputError(
                 "nothing is kept of the last rows: give some, as in explain(learner, X[-500:])"
@@ -382,7 +382,7 @@ def _weights(learner: Member | Committee) -> dict[str, float]:
     """Return the members' weights in the next vote, added up by kind."""
     if not isinstance(learner, Committee):
         return {}
-    shares, names = share_of_kinds(learner.weights, [one.config() for one in learner.members])
+    shares, names = share_of_kinds(learner.weights, [one._config() for one in learner.members])
     return dict(zip(names, shares.tolist(), strict=True))
 
 

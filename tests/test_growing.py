@@ -62,7 +62,7 @@ def test_a_learner_of_longer_rows_is_one_that_always_had_them(make, thin):
     always.run(kind(padded), labels[:200])
     made = one.grown(features=STREAM.inputs.shape[1] + 5).run(kind(late), labels[200:])
     wanted = always.run(kind(late), labels[200:])
-    if one.standardiser is None or thin:
+    if one._standardiser is None or thin:
         np.testing.assert_allclose(made.risk, wanted.risk, atol=1e-9)
     else:  # scaled rows are divided by the root of the number of features
         assert made.target_loss.mean() < 0.3

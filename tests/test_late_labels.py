@@ -152,7 +152,7 @@ def test_weights_of_a_committee_move_by_what_was_predicted():
         if not told:
             asked[t] = shares.ask()
             theirs = (
-                [member.mean_loss_encoding(member.scores(X[t])) for member in made.members]
+                [member._mean_loss_encoding(member.scores(X[t])) for member in made.members]
                 if made.rounds
                 else None
             )

@@ -115,7 +115,7 @@ def _of_trace(trace: Path, data: Path, comparator: Piecewise | None) -> Any:
 
     recorded = read_trace(trace)
     alone = not hasattr(recorded, "members")
-    if alone and comparator is None and kind_of(recorded).steps:
+    if alone and comparator is None and kind_of(recorded)._fixed.steps:
         raise InputError("a single learner's run needs a comparator: expected --comparator")
     stream = _arrays(data, ("inputs", "labels"), ("sample_weight",))
     given, weights = (stream["inputs"], stream["labels"]), stream.get("sample_weight")

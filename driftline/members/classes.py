@@ -181,7 +181,7 @@ class ClassMember(Remembering, Member):
             own = self._learned_rows(rows, start, stop, self.task.labels.codes(labels[:, 0]), told)
             self._record(own, labels, counts, trace, predictions, scores)
             learned = stop - start - (0 if asked is None else int(np.count_nonzero(asked)))
-            self._width = rows.features if learned else self._width
+            self._begin(rows)
             self._rounds += learned
             return stop - start
         (inputs,) = dense(rows).arrays(start, stop)

@@ -20,7 +20,6 @@ from driftline.features import Map, Standardise
 from driftline.inputs import Rows
 from driftline.learner import FULL, Ticket
 from driftline.members.remembering import dense
-from driftline.state.arena import Field
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Label
@@ -85,10 +84,6 @@ class Judgements(Partial):
             return "none is stated for sets and lists"
         return "" if self.carriers else "every policy is biased (clip)"
 
-    def options(self, task: Task) -> dict[str, Any]:
-        """Return the task and the policies."""
-        return {"task": task, "policies": self.policies}
-
     def describe(self, learner: Any) -> str:
         """Say what is learned from, and which bound there is."""
         bound = self.no_bound
@@ -106,14 +101,6 @@ class Judgements(Partial):
 
     # -- what is learned
 
-    def fields(self) -> tuple[Field, ...]:
-        """Return the fields of the policies."""
-        return self.mix.fields()
-
-    def check(self, memory: Any) -> None:
-        """Refuse weights that no rounds can lead to."""
-        self.mix.check(memory)
-
     def scores(self, memory: Any, rows: Rows) -> np.ndarray:
         """Return the mean scores of tags, or of a set's items."""
         if self._several:
@@ -124,10 +111,6 @@ class Judgements(Partial):
         theta = np.einsum("ikj,tj->itk", memory.weights, inputs)
         made: np.ndarray = np.tensordot(memory.shares, theta, axes=1)
         return made
-
-    def diameter(self, policy: Policy) -> float:
-        """Return the diameter of the ball in which the weights of a policy lie."""
-        return self.mix.diameter(policy)
 
     def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
         """Return the logistic losses of scores, of every tag."""

@@ -34,7 +34,6 @@ from driftline.inputs import Rows
 from driftline.learner import Ticket, is_hit
 from driftline.losses import Logistic
 from driftline.members.remembering import dense
-from driftline.state.arena import Field
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Label
@@ -62,10 +61,6 @@ class Hits(Partial):
         """Why no policy has a bound, "" if one has."""
         return "" if self.carriers else "every policy is biased (clip, or steps after misses)"
 
-    def options(self, task: Task) -> dict[str, Any]:
-        """Return the task and the policies."""
-        return {"task": task, "policies": self.policies}
-
     def describe(self, learner: Any) -> str:
         """Say what is learned from, and which bound there is."""
         count = len(self.carriers)
@@ -84,14 +79,6 @@ class Hits(Partial):
         return "\n".join([*lines, *self.mix.words(learner.shares)])
 
     # -- what is learned
-
-    def fields(self) -> tuple[Field, ...]:
-        """Return the fields of the policies."""
-        return self.mix.fields()
-
-    def check(self, memory: Any) -> None:
-        """Refuse weights that no rounds can lead to."""
-        self.mix.check(memory)
 
     def scores(self, memory: Any, rows: Rows) -> np.ndarray:
         """Return logarithms of probabilities: means of the policies' own, without exploring."""

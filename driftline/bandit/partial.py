@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.bandit.mix import Mix
 from driftline.bandit.policy import Policy
 from driftline.errors import InputError
 from driftline.inputs import Rows, refuse
@@ -71,6 +72,9 @@ class Partial(Feedback):
     What is learned is a memory that its learner has, whose first field counts rounds.
     """
 
+    #: Policies and what is learned of them, where they are mixed.
+    mix: Mix
+
     #: What is mixed, and the places of the policies that a theorem holds for.
     policies: tuple[Policy, ...] = ()
     carriers: Sequence[int] = ()
@@ -88,9 +92,9 @@ class Partial(Feedback):
     def no_bound(self) -> str:
         """Why no policy has a bound, "" if one has."""
 
-    @abstractmethod
     def options(self, task: Task) -> dict[str, Any]:
         """Return the arguments of a learner from such feedback, for this task."""
+        return {"task": task, "policies": self.policies}
 
     @abstractmethod
     def describe(self, learner: Any) -> str:
@@ -98,13 +102,13 @@ class Partial(Feedback):
 
     # -- what is learned
 
-    @abstractmethod
     def fields(self) -> tuple[Field, ...]:
         """Return what is learned; the first field counts rounds."""
+        return self.mix.fields()
 
-    @abstractmethod
     def check(self, memory: Any) -> None:
         """Refuse a memory that no rows can lead to."""
+        self.mix.check(memory)
 
     @abstractmethod
     def scores(self, memory: Any, rows: Rows) -> np.ndarray:
@@ -181,7 +185,7 @@ class Partial(Feedback):
 
     def diameter(self, policy: Policy) -> float:
         """Return the diameter of the ball in which the weights of a policy lie."""
-        return policy.diameter
+        return self.mix.diameter(policy)
 
     def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
         """Return the losses of scores, a row each, with a column for every part of the label."""

@@ -1013,7 +1013,7 @@ class Committee(Shell):
 
     def _reseed(self, seed: int) -> None:
         super()._reseed(seed)
-        for j, member in enumerate(self.members):
+        for j, member in enumerate(self._all):
             member._reseed(seed + j)
 
     def _shield(self) -> Shield:

@@ -804,3 +804,8 @@ def test_a_key_that_asks_before_its_first_row_can_be_put_aside(width, monkeypatc
     for t, key in enumerate([0, 0, 1, 0, 0, 1]):
         assert fleet.step(key, rows[t], y[t]).risk == naive.step(key, rows[t], y[t]).risk
     naive.check()
+    for name, state in fleet.evict(most=0).items():
+        fleet.put(name, state)
+    naive.check()
+    naive.fleet = dl.Keyed.from_saved(*fleet.to_saved())
+    naive.check()

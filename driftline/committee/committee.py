@@ -122,6 +122,7 @@ class Committee(Shell):
         "_cut_short",
     )
     derived = ("_groups", "_acceptance")
+    unlearned = ("_all",)
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class Committee(Shell):
         self._seat(self.members)
 
     def _seat(self, members: Sequence[Member]) -> None:
-        """Let these be the members, of which none has learned anything."""
+        """Let these be the members; maps that they share must have learned the same."""
         self.members = list(members)
         self._groups = Groups(self.members)
         #: How many values of a row only some members read: the first, or none.
@@ -715,11 +716,12 @@ class Committee(Shell):
             self._turn.check()
             before = self._checkpoint(weights=True)
             try:
-                if seats is not self.members:
-                    self._seat(seats)
-                for member, own in zip(self.members, state.members, strict=True):
+                for member, own in zip(seats, state.members, strict=True):
                     member.restore(own)
-                self._groups = Groups(self.members)
+                if seats is self.members:
+                    self._groups = Groups(self.members)
+                else:  # after members, which share maps of one state
+                    self._seat(seats)
                 self.shares.resume(state.shares.state)
                 if self._believes is not None:
                     self._believes.resume(state.beliefs)

@@ -137,7 +137,8 @@ class Images(Store):
         self.shared: Any = made.copy() if shares else None
         self._kept: dict[int, Image | Packed] = {}
         self._live: OrderedDict[int, Live] = OrderedDict()
-        self._spare: list[Live] = []
+        #: Learners that are nobody's, by their seats: no member changes seats once it has learned.
+        self._spare: dict[tuple[int, ...] | None, list[Live]] = {}
         self._now, self._loose, self._most = self._new, False, FEWEST
         #: Slots that came from a file, and that nobody has looked at yet.
         self._unchecked: set[int] = set()
@@ -150,9 +151,10 @@ class Images(Store):
         if (live := self._live.get(slot)) is None:
             if (kept := self._kept.get(slot)) is None:
                 return self.fresh(self._seed_of(slot))
-            live = self._written(self._idle(), kept, self._seed_of(slot))
             if slot in self._unchecked:
-                live = self._checked(slot, live)
+                live = self._checked(slot, kept)
+            else:
+                live = self._written(kept, self._seed_of(slot))
             for x, label in kept.journal:
                 live.learner.learn_row(x, label)
             self._live[slot] = live
@@ -185,51 +187,60 @@ class Images(Store):
             old, gone = self._live.popitem(last=False)
             kept = self._kept[old]
             self._kept[old] = self._packed(Image.of(gone) if kept.journal else kept)
-            self._spare.append(gone)
+            self._give(gone)
 
     def fresh(self, seed: int) -> Any:
         """Return a new learner with this seed."""
-        live = self._written(self._idle(), self._start, seed)
+        live = self._written(self._start, seed)
         if self.shared is not None:
             live.learner.begin_as(self.shared)
         self._now, self._loose = live, True
         return live.learner
 
-    def _idle(self) -> Live:
-        """Return a learner that is nobody's."""
+    def _idle(self, seats: tuple[int, ...] | None) -> Live:
+        """Return a learner that is nobody's, with members in these seats."""
         now, loose = self._now, self._loose
         self._now, self._loose = self._new, False  # first, so that nobody is spare twice
         if loose:
-            self._spare.append(now)
-        if self._spare:
-            return self._spare.pop()
-        return Live.of(self._new.learner.copy())
+            self._give(now)
+        if spare := self._spare.get(seats):
+            return spare.pop()
+        learner = self._new.learner.copy()
+        if seats != self._new.seats:
+            learner._seats = seats
+        return Live.of(learner)
+
+    def _give(self, live: Live) -> None:
+        """Keep a learner that is nobody's any more."""
+        if live.seats == getattr(live.learner, "_seats", None):
+            self._spare.setdefault(live.seats, []).append(live)
 
     def put(self, slot: int, state: Any) -> None:
         """Let a learner go on from a state, if it can be one of such a learner."""
         learner = self.fresh(self._seed_of(slot))
         learner.restore(state)
         live = Live.of(learner)
-        self._now = self._written(live, Image.of(live), self._seed_of(slot))
+        self._now = self._into(live, Image.of(live), self._seed_of(slot))
         self.leave(slot)
 
-    def _written(self, live: Live, kept: Image | Packed, seed: int) -> Live:
+    def _written(self, kept: Image | Packed, seed: int) -> Live:
         """Return a learner with the state of an image and a seed."""
-        learner, image = live.learner, self._unpacked(kept)
-        learner._reseed(seed)
-        if image.seats != getattr(learner, "_seats", None):
-            learner._seats = image.seats
-            live = Live.of(learner)
+        image = self._unpacked(kept)
+        return self._into(self._idle(image.seats), image, seed)
+
+    def _into(self, live: Live, image: Image, seed: int) -> Live:
+        """Write the state of an image, and a seed, to a learner with members in the same seats."""
+        live.learner._reseed(seed)
         live.leaves.write(image.values)
-        learner._met = image.met
+        live.learner._met = image.met
         return live
 
-    def _checked(self, slot: int, live: Live) -> Live:
+    def _checked(self, slot: int, kept: Image | Packed) -> Live:
         """Return a learner as one understands the state of another, which came from a file."""
         made = self._new.learner.copy()
         made._reseed(self._seed_of(slot))
         try:
-            made.restore(live.learner.state)
+            made.restore(self._written(kept, self._seed_of(slot)).learner.state)
         except (*DAMAGE, InputError, TornError) as error:
             raise InputError(f"learner {slot} of the file cannot be: {error}") from error
         self._unchecked.discard(slot)
@@ -307,7 +318,7 @@ class Images(Store):
             self._kept.pop(slot, None)
             self._unchecked.discard(slot)
             if (live := self._live.pop(slot, None)) is not None and live is not self._now:
-                self._spare.append(live)
+                self._give(live)
 
     def copy(self, slots: np.ndarray) -> dict[int, Any]:
         """Return images of some slots, which nobody changes, and how long their journals are."""

@@ -123,6 +123,7 @@ class Committee(Shell):
         "_cut_short",
     )
     _derived = ("_groups", "_acceptance")
+    _unlearned = ("_all",)
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class Committee(Shell):
         self._seat(self.members)
 
     def _seat(self, members: Sequence[Member]) -> None:
-        """Let these be the members, of which none has learned anything."""
+        """Let these be the members; maps that they share must have learned the same."""
         self.members = list(members)
         self._groups = Groups(self.members)
         self._acceptance = Acceptance(self.members, self._layout.ragged)
@@ -713,11 +714,12 @@ class Committee(Shell):
             self._turn.check()
             before = self._checkpoint(weights=True)
             try:
-                if seats is not self.members:
-                    self._seat(seats)
-                for member, own in zip(self.members, state.members, strict=True):
+                for member, own in zip(seats, state.members, strict=True):
                     member.restore(own)
-                self._groups = Groups(self.members)
+                if seats is self.members:
+                    self._groups = Groups(self.members)
+                else:  # after members, which share maps of one state
+                    self._seat(seats)
                 self.shares.resume(state.shares.state)
                 if self._believes is not None:
                     self._believes.resume(state.beliefs)
@@ -1022,7 +1024,7 @@ class Committee(Shell):
 
     def _reseed(self, seed: int) -> None:
         super()._reseed(seed)
-        for j, member in enumerate(self.members):
+        for j, member in enumerate(self._all):
             member._reseed(seed + j)
 
     def _shield(self) -> Shield:

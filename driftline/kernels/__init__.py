@@ -12,17 +12,15 @@ from driftline.kernels.calls import call_mix as call_mix
 from driftline.kernels.calls import call_point as call_point
 from driftline.kernels.calls import call_values as call_values
 from driftline.kernels.chains import play_chains as play_chains
-from driftline.kernels.chains import play_chains_single as play_chains_single
 from driftline.kernels.compile import Kernel as Kernel
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.compile import routine as routine
+from driftline.kernels.compile import variants as variants
 from driftline.kernels.dense import play_dense as play_dense
-from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.elementary import exp as exp
 from driftline.kernels.elementary import log1p as log1p
 from driftline.kernels.elementary import where as where
-from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import add_scaled as add_scaled
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import at_peak as at_peak
@@ -87,18 +85,8 @@ from driftline.kernels.signatures import VOTE as VOTE
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing
 from driftline.kernels.sorting import sort_decreasing as sort_decreasing
 from driftline.kernels.sorting import sorting_room as sorting_room
-from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
-from driftline.kernels.sparse import play_sparse_32_single as play_sparse_32_single
-from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
-from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_single
-from driftline.kernels.sparse_chains import play_sparse_chains_32 as play_sparse_chains_32
-from driftline.kernels.sparse_chains import (
-    play_sparse_chains_32_single as play_sparse_chains_32_single,
-)
-from driftline.kernels.sparse_chains import play_sparse_chains_64 as play_sparse_chains_64
-from driftline.kernels.sparse_chains import (
-    play_sparse_chains_64_single as play_sparse_chains_64_single,
-)
+from driftline.kernels.sparse import play_sparse as play_sparse
+from driftline.kernels.sparse_chains import play_sparse_chains as play_sparse_chains
 from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
@@ -113,5 +101,4 @@ from driftline.kernels.together import lay_out as lay_out
 from driftline.kernels.together import layout_is_known as layout_is_known
 from driftline.kernels.together import play_together as play_together
 from driftline.kernels.total import total_dense as total_dense
-from driftline.kernels.total import total_sparse_32 as total_sparse_32
-from driftline.kernels.total import total_sparse_64 as total_sparse_64
+from driftline.kernels.total import total_sparse as total_sparse

@@ -13,7 +13,7 @@ from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, cast, refuse
 from driftline.kernels import Program
 from driftline.kernels import program as at
-from driftline.kernels.keyed import play_keyed, play_keyed_single
+from driftline.kernels.keyed import play_keyed
 from driftline.kernels.memory import aligned
 from driftline.kernels.philox import draw_next
 from driftline.keyed.store import Store
@@ -419,8 +419,7 @@ class Blocks(Store):
         starts: np.ndarray | None,
     ) -> int:
         engine = self._engine
-        loop = play_keyed if engine.dtype == np.float64 else play_keyed_single
-        played: int = loop.compiled(
+        played: int = play_keyed[engine.dtype].compiled(
             program.code,
             program.params,
             cast(rows.array, engine.dtype),

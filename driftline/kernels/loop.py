@@ -1,0 +1,96 @@
+"""The loop over rounds, whatever their rows are: predict, see the label, pay, learn.
+
+What depends on the kind of rows are five helpers. They get the machine ``m``, the named tuple
+``rows`` of this kind, and the number ``t`` of the round:
+
+- ``enter(m, rows, labels, t)`` returns the machine for as many scores as the round has, and the
+  label;
+- ``score(m, rows, t)`` writes scores to ``m.theta``, and returns the squared norm of the input;
+- ``compare(m, rows, t)`` writes the comparator's scores to ``m.encoded``;
+- ``slope(m, rows, t, input_sq)`` returns the squared norm of the gradient in the weights, from that
+  in the scores, ``m.grad``;
+- ``move(m, rows, t, step)`` adds ``step`` times this gradient to the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from driftline.kernels import program as at
+from driftline.kernels.compile import helper
+from driftline.kernels.inner import inner
+from driftline.kernels.round import (
+    FARTHEST_SQ,
+    alarmed,
+    asks,
+    choose_step,
+    finish_step,
+    play_round,
+    refresh,
+    resized,
+    watch,
+    write_scores,
+)
+
+__all__ = ["build_loop", "enter_group", "enter_row", "slope_of_row"]
+
+
+def build_loop(
+    enter: Callable[..., object],
+    score: Callable[..., object],
+    compare: Callable[..., object],
+    slope: Callable[..., object],
+    move: Callable[..., object],
+) -> Callable[..., int]:
+    """Make the loop over a kind of rows: ``play(m, rows, labels, extras, trace, predictions)``.
+
+    It plays until an alarm or a refused round, and returns how many rounds were played.
+    """
+
+    @helper
+    def play(machine, rows, labels, extras, trace, predictions):
+        watched = rows.shadow.size > 0
+        for t in range(rows.rounds):
+            m, label = enter(machine, rows, labels, t)
+            input_sq = score(m, rows, t)
+            if not input_sq < FARTHEST_SQ:
+                return t
+            if not play_round(m, label, extras[t], trace, t, predictions[t]):
+                return t
+            write_scores(m, trace, t)
+            if m.code[at.LOOK] or asks(extras[t]):
+                continue
+            if watched:
+                compare(m, rows, t)
+                watch(m, extras[t], trace, t)
+            grad_sq = slope(m, rows, t, input_sq)
+            eta = choose_step(m, grad_sq, input_sq, extras[t], trace, t)
+            if eta < 0.0:
+                return t
+            if eta > 0.0:
+                move(m, rows, t, -eta / refresh(m.state, eta, grad_sq, rows.whole))
+                finish_step(m, eta, grad_sq, watched)
+            if alarmed(m, extras[t], trace, t):
+                return t + 1
+        return rows.rounds
+
+    return play
+
+
+@helper
+def enter_row(m, rows, labels, t):
+    """Enter a round of one row: all rounds have the same number of scores."""
+    return m, labels[t]
+
+
+@helper
+def enter_group(m, rows, labels, t):
+    """Enter a round of several rows, each with a score for every tag, and then those of pairs."""
+    first, stop = rows.starts[t], rows.starts[t + 1]
+    return resized(m, (stop - first + rows.pairs) * rows.tags), labels[first:stop]
+
+
+@helper
+def slope_of_row(m, rows, t, input_sq):
+    """Return the squared norm of the outer product of a gradient in the scores and a row."""
+    return inner(m.grad, m.grad) * input_sq

@@ -45,10 +45,10 @@ def layout_is_known() -> bool:
         return False
 
 
-def _arrays_of(kinds: Iterable[Any]) -> Iterator[Any]:
+def _arrays_of(kinds: Iterable[Any]) -> Iterator[types.Array]:
     """Yield the kinds of arrays, also those in tuples, which lie in memory as if they were not."""
     for kind in kinds:
-        yield from kind.types if isinstance(kind, types.BaseTuple) else (kind,)
+        yield from (kind,) if isinstance(kind, types.Array) else kind.types
 
 
 def _as_written(kind: types.Array) -> bool:

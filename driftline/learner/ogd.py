@@ -631,9 +631,7 @@ class OGD(Member):
     def _check_dtype(self, dtype: npt.DTypeLike) -> np.dtype:
         kind = float_type(dtype, "weights")
         plain = not self.parts.have_kernels or not COMPILES
-        single = self.task.layout.single
-        if kind == np.float32 and (plain or not single):
-            words = "parts without kernels" if COMPILES else f"rounds without Numba ({MISSING})"
-            what = words if single else repr(self.task)
-            raise InputError(f"float32 is for compiled rounds of vectors: not for {what}")
+        if kind == np.float32 and plain:
+            what = "parts without kernels" if COMPILES else f"rounds without Numba ({MISSING})"
+            raise InputError(f"float32 is for compiled rounds: not for {what}")
         return kind

@@ -317,14 +317,14 @@ def _named(given: Sequence[object] | None, count: int, what: str) -> tuple[str, 
 def _labels(learner: Member | Committee) -> Sequence[object]:
     """Return the names of labels: the labels themselves, or the numbers of tags."""
     task = learner.task
-    return range(task.dim) if task.kind == "tags" else list(task.all_labels)
+    return list(task.labels.all) or range(task.geometry.tags)
 
 
 def _importance(
     learner: Member | Committee, rows: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
     before = chances(learner, rows)
-    factor = 1.0 if learner.task.kind == "tags" else 0.5 * before.shape[1]
+    factor = 1.0 if learner.task.geometry.tags else 0.5 * before.shape[1]
     others = np.empty((EXCHANGES, len(rows)), dtype=np.int64)
     for partner in others:  # a cycle through all rows: no row is exchanged with itself
         cycle = generator.permutation(len(rows))

@@ -83,17 +83,17 @@ class Part:
     {'type': 'tasks.Multiclass', 'classes': 3}
     """
 
-    registry: ClassVar[dict[str, type[Part]]] = {}
+    _registry: ClassVar[dict[str, type[Part]]] = {}
 
     #: The arguments that the part is made from, where these are not its fields.
-    made_from: ClassVar[tuple[str, ...]] = ()
+    _made_from: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        Part.registry[cls.part_name()] = cls
+        Part._registry[cls._part_name()] = cls
 
     @classmethod
-    def part_name(cls) -> str:
+    def _part_name(cls) -> str:
         """Room and class for our own parts, the full dotted name for others'."""
         package, *inner = cls.__module__.split(".")
         if package == "driftline" and inner:
@@ -102,15 +102,15 @@ class Part:
 
     def config(self) -> Json:
         """Return the part as plain data: its name and its fields."""
-        fields = {name: _plain(getattr(self, name)) for name in self.field_names()}
-        return {"type": self.part_name(), **fields}
+        fields = {name: _plain(getattr(self, name)) for name in self._field_names()}
+        return {"type": self._part_name(), **fields}
 
     @classmethod
     @functools.cache
-    def field_names(cls) -> tuple[str, ...]:
+    def _field_names(cls) -> tuple[str, ...]:
         """Return the names of the arguments that the part is made from."""
         fields: Any = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-        return cls.made_from or tuple(field.name for field in fields)
+        return cls._made_from or tuple(field.name for field in fields)
 
 
 def check_flag(name: str, value: object) -> None:
@@ -137,7 +137,7 @@ def check_number(name: str, value: Any, least: float, most: float) -> float:
 
 def check_plain(part: Part) -> None:
     """Refuse a part that plain data cannot hold: one with a function in it, or in its parts."""
-    for name in part.field_names():
+    for name in part._field_names():
         value = getattr(part, name, None)
         if isinstance(value, Part):
             check_plain(value)
@@ -165,7 +165,7 @@ def substituted(part: Any, old: Part, new: Part) -> Any:
         return part
     if part == old:
         return new
-    fields = {name: getattr(part, name) for name in part.field_names()}
+    fields = {name: getattr(part, name) for name in part._field_names()}
     made = {name: substituted(value, old, new) for name, value in fields.items()}
     if all(made[name] is fields[name] for name in fields):
         return part
@@ -190,7 +190,7 @@ def largest_number(part: Part) -> float:
 
 def _numbers(part: Part) -> Iterator[tuple[str, float]]:
     """Yield all numbers in a part and its parts, each with the path to it."""
-    for name in part.field_names():
+    for name in part._field_names():
         value = getattr(part, name, None)
         if isinstance(value, Part):
             yield from _numbers(value)
@@ -218,13 +218,13 @@ def from_config(config: Any) -> Any:
     name = fields.pop("type", None)
     if isinstance(name, str) and (room := name.split(".")[0]) in ROOMS:
         import_module(f"driftline.{room}")
-    cls = Part.registry.get(name) if isinstance(name, str) else None
+    cls = Part._registry.get(name) if isinstance(name, str) else None
     if cls is None:
         raise InputError(
             f"no part is registered under the name {name!r}; "
             "import the module that defines it before loading"
         )
-    known = cls.field_names()
+    known = cls._field_names()
     if unknown := sorted(set(fields) - set(known)):
         raise InputError(f"{name} has no field {unknown[0]!r}; it has {list(known)}")
     for key, value in fields.items():

@@ -72,7 +72,7 @@ def describe(parts: Parts, largest_input: float, first: float) -> str:
     """Return the description of a learner of these parts, and of this first distance."""
     loss, decoder, rate, domain, *_ = parts
     lines = [
-        f"task     {parts.task!r}, {parts.task.scores_in_words}",
+        f"task     {parts.task!r}, {parts.task.geometry.scores_in_words}",
         f"loss     {loss!r}, self-bounding with M = {loss.self_bound:.4g}",
         f"decoder  {type(decoder).__name__}, {_gap(parts)}",
         f"rate     {rate!r}, {_range(parts)}",

@@ -61,7 +61,7 @@ def labels(task, scores):
     """Return labels of a task by planted scores."""
     kind = type(task).__name__
     if kind in ("Multiclass", "CostSensitive", "Abstaining"):
-        return scores[:, : len(task.answers.all_labels)].argmax(axis=1)
+        return scores[:, : len(task.answers.labels.all)].argmax(axis=1)
     if kind == "Binary":
         return np.where(scores[:, 0] > 0, 1, -1)
     if kind == "Ordinal":

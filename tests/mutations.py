@@ -8,7 +8,7 @@ VALUES = [
     *(None, True, False, -1, 0, 1, 2, 20, 2**31, 2**63, 2**70, 0.5, 1e-320, 1e308),
     *(float("inf"), float("nan"), "", "x", "float32", "vote", [], {}, [1, 2], [[0.0, 1.0]]),
     {"type": "tasks.Multiclass", "classes": 3},
-    {"type": "tasks.Multilabel", "labels": 4},
+    {"type": "tasks.Multilabel", "tags": 4},
     {"type": "tasks.NDCG", "max_relevance": 2},
     {"type": "domains.Ball", "diameter": 1.0},
     {"type": "domains.Unbounded"},

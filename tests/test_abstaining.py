@@ -120,8 +120,9 @@ def test_laws_of_tasks(classes, cost):
     task = dl.tasks.Abstaining(dl.tasks.Multiclass(classes), cost)
     dl.checks.check_task(task, None, [*range(classes), None], trials=number(8, 30))
     assert task.loss(-1, 0) == task.loss(None, 1) == cost and task.loss(1, 0) == 1.0
-    assert task.guess_loss == min(cost, 1.0 - 1.0 / classes)
-    assert task.with_classes(9).answers.classes == 9 and task.with_classes(9).cost == cost
+    assert task.guess.loss == min(cost, 1.0 - 1.0 / classes)
+    more = dl.tasks.with_classes(task, 9)
+    assert more.answers.classes == 9 and more.cost == cost
 
 
 # -- the vote
@@ -135,11 +136,11 @@ def test_vote_is_that_of_the_worst_label_and_rows_are_single_votes():
         task = dl.tasks.Abstaining(dl.tasks.Multiclass(classes), cost)
         made = [rng.integers(-1, classes, (7, 1)) for _ in range(members)]
         weights = rng.dirichlet(np.ones(members), 7)
-        rows = task.average_rows(made, weights)
+        rows = task.many.average(made, weights)
         for t in range(7):
-            said = [task.prediction(own[t]) for own in made]
+            said = [task.predictions.value(own[t]) for own in made]
             one = task.average(said, weights[t])
-            assert one == task.prediction(rows[t])
+            assert one == task.predictions.value(rows[t])
             assert one == naive.cautious_vote(said, weights[t], cost)
 
 
@@ -241,7 +242,7 @@ def test_a_late_ticket_of_a_committee_that_has_grown_costs_what_it_did():
     made.run(X[:30], y[:30])
     ticket = made.ask(X[30])
     grown, none = made.grown(classes=5), ticket.made == -1
-    paid = grown._paid_then([ticket], [grown.task.check_label(4)], grown._row(X[30]))[0]
+    paid = grown._paid_then([ticket], [grown.task.labels.check(4)], grown._row(X[30]))[0]
     assert (paid[none] == 0.25).all() and (paid[~none] == 1.0).all()
     grown.step(X[31], y[31])
     grown.tell(ticket, 4)
@@ -427,7 +428,9 @@ def test_members_that_always_answer_sit_beside_those_that_do_not():
     assert twin.surrogate_gap == 0.5 and "always answers" in made.members[7].in_short
     rows = np.random.default_rng(0).normal(size=(50, 3))
     for member in made.members:
-        single = [member.task.numbers(member.draw(theta, np.empty(0))) for theta in rows]
+        single = [
+            member.task.predictions.numbers(member.draw(theta, np.empty(0))) for theta in rows
+        ]
         assert np.array_equal(member.top_rows(rows), single)
 
 

@@ -253,14 +253,8 @@ def test_a_certificate_with_a_map_is_for_mapped_inputs():
         dl.certify(trace, dl.comparators.Fixed(np.ones((3, 4))), X, Y)
 
 
-def test_a_certificate_finds_what_was_changed(tmp_path):
-    learner = Bandit(TASK, [Policy(0.3)])
-    trace = dl.Trace.load(learner.run(X, Y).save(tmp_path / "trace"))
-    for name in ("loss", "risk", "chance", "slack", "prediction", "target_loss"):
-        column = getattr(trace, name).copy()
-        column[7] = (column[7] + 1) % 3 if name == "prediction" else 0.5 * column[7] + 0.3
-        made = dl.certify(dataclasses.replace(trace, **{name: column}), None, X, Y)
-        assert not made.valid and name in str(made)
+def test_a_certificate_says_why_there_is_no_bound(tmp_path):
+    trace = dl.Trace.load(Bandit(TASK, [Policy(0.3)]).run(X, Y).save(tmp_path / "trace"))
     assert "fingerprint" in str(dl.certify(trace, None, X[::-1].copy(), Y[::-1].copy()))
     assert "no bound" in str(dl.certify(Bandit(TASK, DEFAULT[:1]).run(X, Y), None, X, Y))
 

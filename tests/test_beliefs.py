@@ -193,7 +193,7 @@ TASKS = {
 def played(task, rounds, features=5):
     random = np.random.default_rng(1)
     X = random.standard_normal((rounds, features))
-    labels = list(task.answers.all_labels) if task.kind != "tags" else None
+    labels = list(task.answers.labels.all) if task.kind != "tags" else None
     if labels is None:
         return X, (X[:, :2] > 0.0).astype(int)
     places = np.digitize(X[:, 0] + 0.3 * X[:, 1], np.linspace(-0.6, 0.6, len(labels) - 1))

@@ -306,7 +306,7 @@ class SharesWeights(dl.OGD):
         def predict(x):
             other.engine.stored = self.engine.stored
             row = other._row(x)
-            return other.task.prediction(other._look(row, numbers).predictions[0])
+            return other.task.predictions.value(other._look(row, numbers).predictions[0])
 
         return dl.Predictor(self.task, self.rounds, predict)
 
@@ -469,11 +469,8 @@ class Share(dl.tasks.Task):
     """A share between 0 and 1, under the squared distance."""
 
     dim = 2
-    guess_loss = 0.25
-    prediction_dtype = np.float64
-
-    def check_label(self, label):
-        return float(label)
+    guess = dl.tasks.Guess(0.25)
+    labels = dl.tasks.Reals()
 
     def encode(self, label):
         return np.array([label, 1.0])
@@ -492,7 +489,7 @@ class Share(dl.tasks.Task):
 class Whole(Share):
     """The same, which does not say that its predictions are real numbers."""
 
-    prediction_dtype = np.int64
+    labels = dl.tasks.Space()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -560,6 +557,6 @@ def test_real_predictions_of_a_task_of_whole_ones_are_refused():
     inputs, labels = share_rows()
     learner = shares(Whole())
     for play in (learner.run, functools.partial(check_learner, learner)):
-        with pytest.raises(dl.InputError, match="prediction_dtype is int64"):
+        with pytest.raises(dl.InputError, match="dtype of its space is int64"):
             play(inputs, labels)
     assert learner.rounds == 0

@@ -24,7 +24,7 @@ TASKS = [
 def labels_of(task):
     """All labels of a small task, None where it names them itself."""
     orders = [list(order) for order in itertools.permutations(range(3))]
-    tags = [list(bits) for bits in itertools.product([0, 1], repeat=getattr(task, "labels", 0))]
+    tags = [list(bits) for bits in itertools.product([0, 1], repeat=getattr(task, "tags", 0))]
     return {
         "Multilabel": tags,
         "FScore": tags,

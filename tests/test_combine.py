@@ -32,7 +32,7 @@ def stream(task, rounds=200):
     X = random.standard_normal((rounds, 4))
     if task.kind == "tags":
         return X, (X[:, :2] > 0).astype(int)
-    labels = np.array(list(task.all_labels))
+    labels = np.array(list(task.labels.all))
     return X, labels[np.digitize(X[:, 0], np.linspace(-0.5, 0.5, len(labels) - 1))]
 
 

@@ -196,7 +196,7 @@ def test_losses_are_exact_at_scores_of_any_size(tags, nodes, pairs):
         task.kernels.encode(label, np.array(task.params(theta.size)), target)
         work = np.full(loss.workspace(theta.size), np.nan)
         value = loss.kernels.loss(theta, target, np.array(loss.params(theta.size)), work, grad)
-        expected, slope = loss.value_and_grad(task.unfolded(theta), label)
+        expected, slope = loss.value_and_grad(task.geometry.unfolded(theta), label)
         assert value == pytest.approx(expected, rel=1e-11, abs=1e-11 * (1 + n * (nodes + pairs)))
         edges = slope[n * tags :].reshape(n - 1, tags * tags).sum(axis=0)
         close = 1e-9 + 1e-14 * n * nodes  # logarithms of large sums lose digits
@@ -218,7 +218,7 @@ def test_folded_scores_are_those_of_equal_transitions():
     task = T.Sequence(3)
     for n in (1, 2, 5):
         folded = np.arange((n + 3) * 3, dtype=np.float64)
-        again = task.folded(task.unfolded(folded))
+        again = task.geometry.folded(task.geometry.unfolded(folded))
         assert np.array_equal(again[: 3 * n], folded[: 3 * n])
         assert n == 1 or np.array_equal(again, folded)
 
@@ -233,13 +233,13 @@ def test_votes_and_target_losses_of_many_rounds_are_those_of_each(transitions):
             row[:n] = rng.integers(0, 4, n)
     weights = rng.dirichlet(np.ones(5), 30)
     weights[:5] = 0.2  # votes that are tied
-    voted = task.average_rows(members, weights)
+    voted = task.many.average(members, weights)
     labels = [rng.integers(0, 4, n) for n in sizes]
-    losses = task.losses(voted, labels)
+    losses = task.many.losses(voted, labels)
     for t, n in enumerate(sizes):
         alone = task.average([rows[t, :n] for rows in members], weights[t])
-        assert np.array_equal(task.prediction(voted[t]), alone)
+        assert np.array_equal(task.predictions.value(voted[t]), alone)
         assert losses[t] == pytest.approx(task.loss(alone, labels[t]), abs=1e-15)
     for wrong in (voted[:, :1], voted + 9, voted[:4]):
         with pytest.raises((dl.InputError, ValueError)):
-            task.losses(wrong, labels)
+            task.many.losses(wrong, labels)

@@ -202,13 +202,13 @@ def test_convolutional_losses_of_matchings_run_compiled():
 @pytest.mark.parametrize("kind", ["generic", "tied", "sure"])
 @pytest.mark.parametrize("task", [*SCORES.values(), T.FScore(2)], ids=repr)
 def test_the_joint_problem_of_f_scores_is_solved_as_by_frank_wolfe(task, kind):
-    rng = np.random.default_rng(task.labels)
+    rng = np.random.default_rng(task.tags)
     for k in range(number(5, 40)):
         scale = float(rng.choice([0.3, 1.0, 3.0]))
         theta = rng.normal(size=task.dim) * 10.0 ** rng.uniform(-3, 2)
         if kind == "tied":
             theta = rng.integers(-2, 3, task.dim) / 2.0
-        label = rng.integers(0, 2, task.labels)
+        label = rng.integers(0, 2, task.tags)
         if kind == "sure":
             theta = 5.0 * task.encode(label)
         loss = L.ConvolutionalFenchelYoung(task, Q(scale))
@@ -302,14 +302,14 @@ def test_a_solver_far_from_its_answer_is_named_once():
 
 def test_losses_of_predictions_that_do_not_exist_are_refused():
     with pytest.raises(dl.InputError, match="prediction 3"):
-        COSTS["doubt"].losses(np.array([[0], [3]]), np.array([[0], [1]]))
+        COSTS["doubt"].many.losses(np.array([[0], [3]]), np.array([[0], [1]]))
 
 
 @pytest.mark.parametrize("task", SCORES.values(), ids=repr)
 def test_f_scores_are_what_their_formula_says(task):
     rng, square = np.random.default_rng(0), task.beta**2
     for _ in range(30):
-        p, y = rng.integers(0, 2, (2, task.labels))
+        p, y = rng.integers(0, 2, (2, task.tags))
         right, wrong, missed = (p & y).sum(), (p & ~y & 1).sum(), (~p & y & 1).sum()
         below = (1 + square) * right + square * missed + wrong
         wanted = 1.0 - (1 + square) * right / below if below else 0.0
@@ -327,27 +327,30 @@ def test_learners_of_structures_keep_the_page(name):
 def test_votes_and_best_labels_of_many_rounds_are_those_of_each(name):
     task, rng = TASKS[name], np.random.default_rng(0)
     scores = rng.normal(size=(30, task.dim)).round(1)  # some are tied
-    rows = task.top_rows(scores)
+    rows = task.many.top(scores)
     for theta, row in zip(scores, rows, strict=True):
-        assert np.array_equal(task.prediction(row), task.top_prediction(theta))
-    members = [task.top_rows(rng.normal(size=(30, task.dim))) for _ in range(5)]
+        assert np.array_equal(task.predictions.value(row), task.top_prediction(theta))
+    members = [task.many.top(rng.normal(size=(30, task.dim))) for _ in range(5)]
     weights = rng.dirichlet(np.ones(5), 30)
-    voted = task.average_rows(members, weights)
+    voted = task.many.average(members, weights)
     for t in range(30):
-        alone = task.average([task.prediction(rows[t]) for rows in members], weights[t])
-        assert np.array_equal(task.prediction(voted[t]), alone)
+        alone = task.average([task.predictions.value(rows[t]) for rows in members], weights[t])
+        assert np.array_equal(task.predictions.value(voted[t]), alone)
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name not in ("classes", "sign")])
 def test_target_losses_of_many_rounds_are_those_of_each(name):
     task, rng = TASKS[name], np.random.default_rng(0)
-    rows, labels = (task.top_rows(rng.normal(size=(30, task.dim))) for _ in range(2))
-    made = task.losses(rows, labels)
+    rows, labels = (task.many.top(rng.normal(size=(30, task.dim))) for _ in range(2))
+    made = task.many.losses(rows, labels)
     pairs = zip(rows, labels, strict=True)
-    alone = [task.loss(task.prediction(row), task.prediction(label)) for row, label in pairs]
+    alone = [
+        task.loss(task.predictions.value(row), task.predictions.value(label))
+        for row, label in pairs
+    ]
     assert np.allclose(made, alone, atol=1e-14)
     with pytest.raises(dl.InputError):
-        task.losses(rows + 99, labels)
+        task.many.losses(rows + 99, labels)
 
 
 # -- documents
@@ -431,15 +434,16 @@ def test_votes_and_losses_of_orders_are_those_of_each(name):
             rows[t, :n] = rng.permutation(n)
         members.append(rows)
     weights = rng.dirichlet(np.ones(4), 20)
-    voted, paid = task.average_rows(members, weights), task.losses(members[0], labels)
+    voted, paid = task.many.average(members, weights), task.many.losses(members[0], labels)
     for t, n in enumerate(sizes):
         alone = task.average([rows[t, :n] for rows in members], weights[t])
         assert np.array_equal(voted[t, :n], alone) and (voted[t, n:] == -1).all()
         assert np.isclose(
-            paid[t], 0.0 if task.idle(labels[t]) else task.loss(members[0][t, :n], labels[t])
+            paid[t],
+            0.0 if task.geometry.idle(labels[t]) else task.loss(members[0][t, :n], labels[t]),
         )
     with pytest.raises(dl.InputError, match="order of 0, 1"):
-        task.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)
+        task.many.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)
 
 
 def test_matchings_refuse_scores_that_overflow_by_their_scale():
@@ -518,7 +522,7 @@ def test_costs_of_many_predictions_are_left_to_the_solver_that_finds_few(predict
 @pytest.mark.parametrize("tags", [2.0, np.int64(2), np.float64(2.0)])
 def test_numbers_of_tags_are_integers_of_any_type(tags):
     task = T.FScore(tags)
-    assert task == T.FScore(2) and type(task.labels) is int
+    assert task == T.FScore(2) and type(task.tags) is int
     loss = L.ConvolutionalFenchelYoung(task)
     assert len(dl.OGD(loss, D.Convolutional(loss)).run(stream_of(task, rounds=3))) == 3
 

@@ -17,13 +17,13 @@ every_decoder = pytest.mark.parametrize("decoder", DECODERS, ids=repr)
 
 
 def risks(decoder, theta):
-    return np.array([decoder.risk(theta, label) for label in decoder.loss.task.all_labels])
+    return np.array([decoder.risk(theta, label) for label in decoder.loss.task.labels.all])
 
 
 @functools.cache
 def table(task):
     """The loss of every prediction for every label."""
-    return np.array([[task.loss(a, label) for a in task.all_labels] for label in task.all_labels])
+    return np.array([[task.loss(a, label) for a in task.labels.all] for label in task.labels.all])
 
 
 @every_decoder
@@ -35,7 +35,7 @@ def test_distribution_mean_and_risk_agree(decoder, data):
     assert weights.sum() == pytest.approx(1.0, abs=1e-10) and (weights > 0).all()
     mean = weights @ np.array([task.encode_loss(atom) for atom in atoms])
     np.testing.assert_allclose(decoder.mean_loss_encoding(theta), mean, atol=1e-10)
-    losses, places = table(task), [list(task.all_labels).index(atom) for atom in atoms]
+    losses, places = table(task), [list(task.labels.all).index(atom) for atom in atoms]
     np.testing.assert_allclose(risks(decoder, theta), losses[:, places] @ weights, atol=1e-10)
 
 
@@ -74,7 +74,7 @@ def test_kernel_and_python_agree(decoder, data):
     """The kernel that the loop calls, against the methods that users call."""
     task = decoder.loss.task
     theta = data.draw(scores(task.dim))
-    label = data.draw(st.sampled_from(list(task.all_labels)))
+    label = data.draw(st.sampled_from(list(task.labels.all)))
     mean, risk = decoder._decode(theta, task.encode(label), task.offset(label))
     np.testing.assert_allclose(mean, decoder.mean_loss_encoding(theta), atol=1e-13)
     assert risk == pytest.approx(decoder.risk(theta, label), rel=1e-12, abs=1e-300)
@@ -110,7 +110,7 @@ def test_equal_to_the_naive_decoders(make, loss_type, classes):
     generator = np.random.default_rng(2)
     for theta in 2.0 * generator.standard_normal((number(40, 100), classes)):
         values, squares = decoder.loss.values(theta)
-        pi = NAIVE[make](theta, values, squares, len(task.all_labels), vector)
+        pi = NAIVE[make](theta, values, squares, len(task.labels.all), vector)
         np.testing.assert_allclose(1 - risks(decoder, theta), pi, atol=1e-9)
 
 
@@ -185,7 +185,7 @@ def test_the_lazy_decoder_gives_no_label_but_the_top_more_than_the_gap_optimal_o
         ours, theirs = (np.delete(risks(one, theta), top) for one in (lazy, best))
         assert (ours >= theirs * (1 - 1e-12)).all()
         if (np.delete(values, top) >= 2.0).all():
-            assert lazy.risk(theta, list(task.all_labels)[top]) == 0.0 and (ours == 1.0).all()
+            assert lazy.risk(theta, list(task.labels.all)[top]) == 0.0 and (ours == 1.0).all()
 
 
 def test_the_floor_of_the_lazy_decoder_is_attained():

@@ -61,7 +61,7 @@ def test_chances_are_what_is_predicted(make, task):
     if task != TAGS:
         assert np.allclose(made.sum(axis=1), 1.0)
         if isinstance(learner, dl.members.Forest):
-            labels = np.array(task.all_labels)[made.argmax(axis=1)]
+            labels = np.array(task.labels.all)[made.argmax(axis=1)]
             assert labels.tolist() == [learner.predict(x) for x in X]
 
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.certificates import best_fixed, best_piecewise
-from driftline.certificates.hindsight import _cut_by_number, _cut_by_price
+from driftline.certificates.hindsight import _cut
 from driftline.engines import Totals
 
 L, T = dl.losses, dl.tasks
@@ -46,7 +46,7 @@ def test_totals_over_sparse_rows_are_those_over_dense_ones(loss, places, interce
     weights = np.random.default_rng(1).standard_normal(
         (loss.task.layout.weight_rows, 7 + intercept)
     )
-    totals, checked = Totals(loss, intercept), loss.task.check_labels(labels)
+    totals, checked = Totals(loss, intercept), loss.task.labels.check_all(labels)
     dense, thin = loss.task.layout.rows(inputs), loss.task.layout.rows(thin)
     value, slope = totals.over(dense, 5, 50, checked[5:50], weights)
     again, same = totals.over(thin, 5, 50, checked[5:50], weights)
@@ -132,9 +132,9 @@ def test_cuts_are_the_best_of_all_ways():
 
         for segments in range(1, 6):
             best = min(price(way) for way in ways if len(way) == segments + 1)
-            assert price(_cut_by_number(costs, segments)) == pytest.approx(best)
+            assert price(_cut(costs, segments, 0.0)) == pytest.approx(best)
         best = min(price(way, 0.3) for way in ways)
-        assert price(_cut_by_price(costs, 0.3), 0.3) == pytest.approx(best)
+        assert price(_cut(costs, None, 0.3), 0.3) == pytest.approx(best)
 
 
 @pytest.mark.parametrize(

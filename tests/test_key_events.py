@@ -114,7 +114,7 @@ def test_rows_with_labels_have_the_bits_of_a_run(name):
     singly, same = played(alone, "a", events, range(1, len(X)))
     assert content == same
     assert [plain(own.prediction) for own in answers] == [plain(own.prediction) for own in singly]
-    numbers = [fleet.task.numbers(own.prediction).tolist() for own in answers]
+    numbers = [fleet.task.predictions.numbers(own.prediction).tolist() for own in answers]
     assert numbers == trace.prediction.reshape(len(X), -1).tolist()
     assert [own.rounds for own in answers] == list(range(len(X)))
     assert saved(learner_of(content)) == saved(fleet.learner("a"))

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 import driftline as dl
 from driftline.errors import DAMAGE
 from driftline.kernels.philox import draw_next
-from driftline.keyed import playing
+from driftline.keyed import images, playing
 from driftline.keyed.blocks import words_of
-from driftline.keyed.images import LIVE
 from driftline.keyed.index import KeyIndex
 from driftline.learner.shell import Shell
 from driftline.state.draws import Draws, keys_of_seeds
@@ -709,10 +708,12 @@ def test_alarms_of_keys_are_in_files():
     assert again.alarms == fleet.alarms and all(fleet.alarms.values())
 
 
-def test_more_keys_than_are_live_have_the_bits_of_a_dictionary():
+def test_more_keys_than_are_live_have_the_bits_of_a_dictionary(monkeypatch):
+    monkeypatch.setattr(images, "MOST", 8)
+    monkeypatch.setattr(images, "ROWS", 5)
     fleet, make = dl.Keyed(dl.auto(T.Multiclass(2))), lambda: dl.auto(T.Multiclass(2))
-    inputs, alone = np.random.default_rng(0).normal(size=(3 * LIVE, 2)), {}
-    keys, y = np.arange(3 * LIVE) * 7 % (LIVE + 5), (inputs[:, 0] > 0).astype(int)
+    inputs, alone = np.random.default_rng(0).normal(size=(200, 2)), {}
+    keys, y = np.r_[np.arange(120) * 7 % 13, np.arange(80) % 3], (inputs[:, 0] > 0).astype(int)
     for key, x, label in zip(keys.tolist(), inputs, y, strict=True):
         if key not in alone:
             alone[key] = make()

@@ -42,9 +42,9 @@ def test_labels_are_those_of_the_task(codec, rows, bad):
     labels = encoded(codec, rows)
     assert len(labels) == len(rows)
     if codec.task.layout.ragged:
-        codec.task.check_label(labels)  # the grades of one query
+        codec.task.labels.check(labels)  # the grades of one query
     else:
-        assert np.array_equal(np.ravel(codec.task.check_labels(labels)), np.ravel(labels))
+        assert np.array_equal(np.ravel(codec.task.labels.check_all(labels)), np.ravel(labels))
 
 
 @every_codec

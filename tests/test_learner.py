@@ -244,7 +244,7 @@ def adversary(loss, decoder, rate, classes, rounds=400):
     for x in X:
         theta = learner.scores(x)
         values, _ = learner.loss.values(theta)
-        rows.append(learner.step(x, list(learner.task.all_labels)[int(np.argmax(values))]))
+        rows.append(learner.step(x, list(learner.task.labels.all)[int(np.argmax(values))]))
     return learner, np.array([tuple(r)[1:] for r in rows]).T
 
 
@@ -443,11 +443,8 @@ def test_progress_is_called_with_all_rounds():
 class PlainTask(dl.tasks.Task):
     """Three classes without kernels."""
 
-    def check_labels(self, labels):
-        return [int(label) for label in labels]
-
+    labels = dl.tasks.Classes(3)
     zero_one = True
-    all_labels = range(3)
     dim = 3
 
     def encode(self, label):

@@ -26,7 +26,7 @@ def every(losses):
 
 def draw_round(loss, data):
     theta = data.draw(scores(loss.task.dim))
-    return theta, data.draw(st.sampled_from(list(loss.task.all_labels)))
+    return theta, data.draw(st.sampled_from(list(loss.task.labels.all)))
 
 
 @every(ALL_LOSSES)
@@ -56,7 +56,7 @@ def test_gradient_is_the_derivative(loss, data):
     """Fourth-order differences, away from kinks."""
     seed = data.draw(st.integers(0, 2**32))
     theta = 1.5 * np.random.default_rng(seed).standard_normal(loss.task.dim)
-    label = data.draw(st.sampled_from(list(loss.task.all_labels)))
+    label = data.draw(st.sampled_from(list(loss.task.labels.all)))
     direction = np.cos(np.arange(theta.size) + 1.0)
     h = 1e-4
     assume(all(abs(kink) > 1e-2 for kink in loss.kinks(theta, label)))
@@ -73,7 +73,7 @@ def test_gradient_is_the_derivative(loss, data):
 def test_kinks_are_where_the_gradient_bends(loss):
     """Along a line the gradient changes its slope where a kink vanishes, and nowhere else."""
     generator = np.random.default_rng(0)
-    label = list(loss.task.all_labels)[-1]
+    label = list(loss.task.labels.all)[-1]
     for _ in examples(2, 20):
         here, there = 2.0 * generator.standard_normal((2, loss.task.dim))
         line = here + np.linspace(0, 1, 4001)[:, np.newaxis] * (there - here)
@@ -104,7 +104,7 @@ def test_self_bound_is_tight(loss):
         theta[0] = gap
         if theta.size > 1:
             theta[1] = 0.0
-        for label in list(loss.task.all_labels)[:2]:
+        for label in list(loss.task.labels.all)[:2]:
             value, grad = loss.value_and_grad(theta, label)
             if value > 0:
                 worst = max(worst, grad @ grad / (2 * value))
@@ -116,7 +116,7 @@ def test_self_bound_is_tight(loss):
 def test_values_of_all_labels_agree_with_each(loss, data):
     theta = data.draw(scores(loss.task.dim))
     values, squares = loss.values(theta)
-    for label, value, square in zip(loss.task.all_labels, values, squares, strict=True):
+    for label, value, square in zip(loss.task.labels.all, values, squares, strict=True):
         one, grad = loss.value_and_grad(theta, label)
         assert value == pytest.approx(one, rel=1e-13, abs=1e-300)
         assert square == pytest.approx(grad @ grad, rel=1e-10, abs=1e-300)
@@ -199,7 +199,7 @@ def test_smooth_hinge_is_zero_from_margin_one_on():
 def test_scaling_scales_everything(loss):
     scaled = dl.losses.Scaled(loss, 3.0)
     theta = np.linspace(-1, 1, loss.task.dim)
-    label = list(loss.task.all_labels)[-1]
+    label = list(loss.task.labels.all)[-1]
     value, grad = loss.value_and_grad(theta, label)
     many, more = scaled.value_and_grad(theta, label)
     assert many == pytest.approx(3 * value)

@@ -25,7 +25,7 @@ def mixture_of(task, members=3):
     loss = dl.losses.Scaled(dl.losses.Logistic(task.answers), 2.0)
     decoder = dl.decoders.Argmax(loss) if task.answers is task else None
     if decoder is None:
-        decoder = dl.decoders.Abstain(loss, cost=task.doubt.cost)
+        decoder = dl.decoders.Abstain(loss, cost=task.predictions.doubt.cost)
     return Mixture([dl.OGD(loss, decoder) for _ in range(members)]), Shares(members)
 
 
@@ -135,7 +135,7 @@ def test_scores_of_any_size_have_probabilities(seed):
 def table(task, rounds=200):
     random = np.random.default_rng(3)
     X = random.standard_normal((rounds, 4))
-    labels = np.array(list(task.answers.all_labels))
+    labels = np.array(list(task.answers.labels.all))
     cuts = np.linspace(-0.5, 0.5, len(labels) - 1)
     return X, labels[np.digitize(X[:, 0] + 0.3 * random.standard_normal(rounds), cuts)]
 
@@ -146,10 +146,10 @@ def test_the_prediction_is_the_most_probable_label(task):
     learner = dl.auto(task)
     assert learner.combine == "mix"
     trace = learner.run(X, y, probabilities=True)
-    labels = np.array(list(task.answers.all_labels))
+    labels = np.array(list(task.answers.labels.all))
     top, none = labels[trace.probabilities.argmax(axis=1)], np.zeros(len(y), dtype=bool)
     if task.answers is not task:
-        none = 1.0 - trace.probabilities.max(axis=1) > task.doubt.cost
+        none = 1.0 - trace.probabilities.max(axis=1) > task.predictions.doubt.cost
         assert 0 < none.sum() < len(y)
     np.testing.assert_array_equal(trace.prediction, np.where(none, -1, top))
     ticket = learner.ask_rows(X[:5], probabilities=True)

@@ -234,7 +234,7 @@ def test_steps_before_a_bad_row_are_taken(bad):
         inputs.rows_of(X),
         0,
         8,
-        task.check_labels(y),
+        task.labels.check_all(y),
         np.full((8, 1), 0.5),
         np.empty((5, 8)),
         np.empty((8, 1), dtype=np.int64),

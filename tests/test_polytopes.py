@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from howmany import examples, number
+from howmany import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -147,27 +147,6 @@ def test_decompose_reproduces_the_point_with_few_vertices(hull, vertices, data):
     np.testing.assert_allclose(mixture.mean, point, atol=tolerance)
 
 
-@every_polytope
-@given(data=st.data())
-def test_samples_are_vertices_with_the_right_mean(hull, vertices, data):
-    if isinstance(hull, BY_SOLVER):  # a sample is one of the mixture
-        return
-    point = data.draw(mixtures(vertices))
-    generator = np.random.default_rng(data.draw(st.integers(0, 100)))
-    several = (po.Permutahedron, po.Chain, po.Birkhoff)  # one number decides more than once
-    many = isinstance(hull, several)
-    count = number(200, 400)
-    uniforms = (np.arange(count)[:, None] + 0.5) / count
-    if many:
-        uniforms = generator.random((count, 1))
-    drawn = np.array([hull.sample(point, u) for u in uniforms])
-    for vertex in drawn[:20]:
-        assert (np.abs(vertices - vertex).max(axis=1) < 1e-12).any()
-    spread = np.ptp(vertices, axis=0).max()
-    noise = 0.25 if many else 0.02
-    assert np.abs(drawn.mean(axis=0) - point).max() <= noise * spread
-
-
 @pytest.mark.parametrize("d", [10, 50, 200])
 def test_large_permutahedra(d):
     generator = np.random.default_rng(d)
@@ -176,8 +155,16 @@ def test_large_permutahedra(d):
     mixture = hull.decompose(point)
     assert len(mixture.weights) <= d
     np.testing.assert_allclose(mixture.mean, point, atol=1e-10)
-    drawn = np.array([hull.sample(point, generator.random(d - 1)) for _ in range(4000)])
-    assert np.abs(drawn.mean(axis=0) - point).max() < 0.15
+
+
+@pytest.mark.parametrize("task", [*map(dl.tasks.LabelRanking, [10, 50, 200]), dl.tasks.Matching(7)])
+def test_draws_of_many_decisions_have_the_right_mean(task):
+    generator = np.random.default_rng(task.dim)
+    point = task.label_hull.project(task.dim * generator.standard_normal(task.dim))
+    mean = task.loss_factor * point
+    drawn = [task.encode(task.draw(mean, generator.random(1))) for _ in range(4000)]
+    spread = np.ptp(drawn[0])
+    assert np.abs(np.mean(drawn, axis=0) - point).max() < 0.05 * spread
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
@@ -377,9 +364,10 @@ def test_matchings_are_projected_where_positive_entries_fall_into_blocks():
 
 
 def test_rounding_along_cycles_keeps_the_mean():
-    rng, hull = np.random.default_rng(0), po.Birkhoff(4)
-    point = hull.project(0.3 * rng.standard_normal(16))
-    drawn = np.array([hull.sample(point, u) for u in rng.random((20_000, 1))])
+    rng, task = np.random.default_rng(0), dl.tasks.Matching(4)
+    point = task.label_hull.project(0.3 * rng.standard_normal(16))
+    made = [task.draw(task.loss_factor * point, u) for u in rng.random((20_000, 1))]
+    drawn = np.eye(4)[np.array(made)].reshape(len(made), -1)
     error = np.sqrt(point * (1.0 - point) / len(drawn))
     assert (np.abs(drawn.mean(axis=0) - point) <= 4.5 * error + 1e-9).all()
     assert len(np.unique(drawn, axis=0)) > 10

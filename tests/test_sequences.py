@@ -294,7 +294,7 @@ def test_sparsemap_learns_sequences_within_its_admissible_range():
     assert isinstance(learner.decoder, dl.decoders.NearestVertex)
     trace = learner.run(stream)
     assert trace.admissible.all() and trace.gap.max() <= 1e-7
-    assert trace.risk[100:].mean() < 0.6 * stream.task.guess_loss
+    assert trace.risk[100:].mean() < 0.6 * stream.task.guess.loss
 
 
 def test_planted_sequences_are_best_for_the_comparator():

@@ -186,7 +186,7 @@ def test_columns_that_change_while_they_are_read_are_not_followed():
         values,
         columns,
         *rest,
-        rows.loop_labels(T.Sequence(3).check_labels(labels)),
+        rows.loop_labels(T.Sequence(3).labels.check_all(labels)),
         np.full((rows.rounds, 1), 0.5),
         learner.engine.stored,
         np.empty((0, 0)),

@@ -18,7 +18,7 @@ def learned(learner, features, sparse=False):
     if task.kind == "tags":
         labels = np.zeros((4, task.dim), dtype=int)
     else:
-        labels = np.array(list(task.all_labels)[:2] * 2)
+        labels = np.array(list(task.labels.all)[:2] * 2)
     if sparse:
         from scipy.sparse import csr_array
 

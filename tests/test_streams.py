@@ -155,7 +155,7 @@ def test_without_a_folder_the_message_says_what_to_set(monkeypatch):
 )
 def test_planted_labels_are_best_for_the_comparator(task):
     stream = dl.streams.Planted(task, rounds=60, flips=3, seed=0)
-    task.check_labels(stream.labels)
+    task.labels.check_all(stream.labels)
     assert stream.comparator.largest_norm == pytest.approx(1.0)
     for t in range(60):
         best = task.best_prediction(stream.comparator.at(t) @ stream.inputs[t])
@@ -213,7 +213,7 @@ RANKINGS = [
 @pytest.mark.parametrize("task", RANKINGS, ids=repr)
 def test_planted_grades_follow_the_planted_scores(task):
     stream = dl.streams.PlantedRankings(task, rounds=400, flips=3, documents=(2, 6), seed=0)
-    task.check_labels(stream.labels)
+    task.labels.check_all(stream.labels)
     assert stream.comparator.weights.shape == (4, 1, 10)
     np.testing.assert_allclose(np.linalg.norm(stream.comparator.weights, axis=2), 1.0)
     assert len(stream) == 400 and {len(x) for x in stream.inputs} == {2, 3, 4, 5, 6}

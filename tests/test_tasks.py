@@ -1,11 +1,16 @@
 """Laws that every task must obey, and facts about each one."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import TASKS
 
 import driftline as dl
+
+T = dl.tasks
 
 rng = np.random.default_rng(0)
 
@@ -16,53 +21,60 @@ def random_costs(labels, predictions):
     return costs
 
 
-#: Every task with its target loss as a naive function of prediction and label.
+#: Tasks with all of their labels and predictions, and their target loss, written plainly.
 COSTS = [random_costs(3, 3), random_costs(2, 5), random_costs(4, 2)]
-TASKS = [
-    *((dl.tasks.Multiclass(k), range(k), lambda p, y: float(p != y)) for k in (2, 3, 7)),
-    (dl.tasks.Binary(), (-1, 1), lambda p, y: float(p != y)),
-    *((dl.tasks.CostSensitive(c), range(c.shape[1]), lambda p, y, c=c: c[y, p]) for c in COSTS),
-]
-every_task = pytest.mark.parametrize(
-    "task, predictions, naive",
-    TASKS,
-    ids=[f"{type(row[0]).__name__}-{i}" for i, row in enumerate(TASKS)],
+CASES = {
+    **TASKS,
+    **{
+        f"{k} classes": (T.Multiclass(k), range(k), range(k), lambda p, y: float(p != y))
+        for k in (2, 7)
+    },
+    **{
+        f"costs {c.shape}": (T.CostSensitive(c), *map(range, c.shape), lambda p, y, c=c: c[y, p])
+        for c in COSTS
+    },
+}
+every_task = pytest.mark.parametrize("task, labels, predictions, naive", CASES.values(), ids=CASES)
+#: Those of which one uniform number decides once.
+every_scalar = pytest.mark.parametrize(
+    "task, labels, predictions, naive",
+    [case for case in CASES.values() if np.ndim(case[2][0]) == 0],
+    ids=lambda case: repr(case) if isinstance(case, T.Task) else "",
 )
 
 
-@every_task
-def test_decomposition_reproduces_the_loss(task, predictions, naive):
-    for prediction in predictions:
-        for label in task.all_labels:
-            split = task.encode(label) @ task.encode_loss(prediction) + task.offset(label)
-            assert split == pytest.approx(naive(prediction, label), abs=1e-14)
-            assert task.loss(prediction, label) == pytest.approx(naive(prediction, label))
+def encodings(task, labels, predictions):
+    """Those of labels and the loss encodings of predictions, a row each."""
+    rho = np.array([task.encode(label) for label in labels])
+    return rho, np.array([task.geometry.encode_loss(p, rho.shape[1]) for p in predictions])
 
 
 @every_task
-def test_every_label_has_a_free_prediction(task, predictions, naive):
-    for label in task.all_labels:
-        assert min(task.loss(prediction, label) for prediction in predictions) == 0.0
+def test_the_decomposition_reproduces_the_loss(task, labels, predictions, naive):
+    rho, losses = encodings(task, labels, predictions)
+    for label, row in zip(labels, rho, strict=True):
+        wanted = [naive(prediction, label) for prediction in predictions]
+        np.testing.assert_allclose(losses @ row + task.offset(label), wanted, atol=1e-12)
+        np.testing.assert_allclose([task.loss(p, label) for p in predictions], wanted, atol=1e-12)
+        assert min(wanted) == pytest.approx(0.0, abs=1e-12)
 
 
 @every_task
-@given(data=st.data())
-def test_decompose_reproduces_the_mean(task, predictions, naive, data):
-    weights = data.draw(
-        st.lists(st.floats(0, 1), min_size=len(predictions), max_size=len(predictions))
-    )
-    weights = np.array(weights) + 1e-3
-    weights /= weights.sum()
-    mean = weights @ np.array([task.encode_loss(p) for p in predictions])
-    atoms, parts = task.decompose(mean)
-    assert parts.sum() == pytest.approx(1.0)
-    assert (parts > 0).all() and set(np.asarray(atoms).tolist()) <= set(predictions)
-    again = parts @ np.array([task.encode_loss(atom) for atom in atoms])
+@given(seed=st.integers(0, 10**6))
+def test_decompose_and_draw_have_the_mean(task, labels, predictions, naive, seed):
+    generator = np.random.default_rng(seed)
+    pi = generator.dirichlet(np.full(len(predictions), generator.choice([0.3, 3.0])))
+    mean = pi @ encodings(task, labels, predictions)[1]
+    atoms, weights = task.decompose(mean)
+    assert weights.sum() == pytest.approx(1.0) and (weights > 0).all()
+    again = weights @ encodings(task, labels, atoms)[1]
     np.testing.assert_allclose(again, mean, atol=1e-9)
+    for made in (*atoms, task.draw(mean, generator.random(1))):
+        assert any(np.array_equal(made, prediction) for prediction in predictions)
 
 
-@every_task
-def test_draws_have_the_right_mean(task, predictions, naive):
+@every_scalar
+def test_draws_have_the_right_mean(task, labels, predictions, naive):
     weights = np.arange(1.0, len(predictions) + 1)
     mean = (weights / weights.sum()) @ np.array([task.encode_loss(p) for p in predictions])
     grid = (np.arange(4000) + 0.5) / 4000
@@ -72,45 +84,51 @@ def test_draws_have_the_right_mean(task, predictions, naive):
 
 
 @every_task
-@given(data=st.data())
-def test_best_prediction_has_least_expected_loss(task, predictions, naive, data):
-    mu = data.draw(
-        st.lists(st.floats(0, 1), min_size=len(task.all_labels), max_size=len(task.all_labels))
-    )
-    mu = np.array(mu) + 1e-3
-    mu /= mu.sum()
-    encoded = mu @ np.array([task.encode(label) for label in task.all_labels])
-    best = task.best_prediction(encoded)
+@given(seed=st.integers(0, 10**6))
+def test_best_prediction_has_least_expected_loss(task, labels, predictions, naive, seed):
+    mu = np.random.default_rng(seed).dirichlet(np.full(len(labels), 0.5))
+    best = task.best_prediction(mu @ encodings(task, labels, predictions)[0])
 
     def cost(prediction):
-        return sum(m * naive(prediction, y) for m, y in zip(mu, task.all_labels, strict=True))
+        return sum(m * naive(prediction, y) for m, y in zip(mu, labels, strict=True))
 
     assert cost(best) <= min(map(cost, predictions)) + 1e-12
 
 
-@pytest.mark.parametrize(
-    "task, naive",
-    [(task, naive) for task, _, naive in TASKS if task.zero_one],
-    ids=["2", "3", "7", "±"],
-)
-def test_constants_of_the_first_theorem(task, naive):
-    norm = lambda v: np.abs(v).sum()  # noqa: E731
-    encodings = [task.encode(y) for y in task.all_labels]
-    distances = [
-        norm(a - b) for i, a in enumerate(encodings) for j, b in enumerate(encodings) if i != j
-    ]
-    assert min(distances) == pytest.approx(task.separation)
-    for _ in range(50):
-        pi = rng.dirichlet(np.full(len(task.all_labels), 0.5))
-        mean = pi @ np.array(encodings)
-        for y in task.all_labels:
-            expected = sum(w * naive(p, y) for w, p in zip(pi, task.all_labels, strict=True))
-            assert expected <= task.loss_slope * norm(mean - task.encode(y)) + 1e-12
+@every_task
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_gamma_and_nu_hold(task, labels, predictions, naive, norm):
+    if task.layout.ragged or (constants := task.constants(norm)) is None:
+        return
+    gamma, nu = constants
+    assert (task.loss_slope, task.separation) in map(task.constants, ("l1", "l2"))
+    length = lambda v: np.linalg.norm(v, 1 if norm == "l1" else 2)  # noqa: E731
+    rho, _ = encodings(task, labels, predictions)
+    distances = [length(a - b) for a, b in itertools.combinations(rho, 2)]
+    assert min(distances) == pytest.approx(nu)
+    generator = np.random.default_rng(0)
+    for shape in (0.1, 0.5, 2.0):
+        for _ in range(40):
+            pi = generator.dirichlet(np.full(len(labels), shape))
+            mean = pi @ rho
+            for y in labels[:6]:
+                expected = sum(w * naive(p, y) for w, p in zip(pi, labels, strict=True))
+                assert expected <= gamma * length(mean - task.encode(y)) + 1e-12
+
+
+@every_task
+def test_vertices_are_encodings(task, labels, predictions, naive):
+    if not isinstance(task, T.StructuredTask):
+        return
+    rho, _ = encodings(task, labels, predictions)
+    for direction in np.random.default_rng(0).standard_normal((50, task.dim)):
+        best = task.best_prediction(direction)
+        assert task.encode(best) @ direction == pytest.approx((rho @ direction).max())
 
 
 def test_guessing_uniformly_costs_what_the_task_says():
-    assert dl.tasks.Multiclass(4).guess_loss == 0.75
-    assert dl.tasks.Binary().guess_loss == 0.5
+    assert dl.tasks.Multiclass(4).guess.loss == 0.75
+    assert dl.tasks.Binary().guess.loss == 0.5
 
 
 def test_a_vertex_is_drawn_whatever_the_uniform():
@@ -128,14 +146,14 @@ def test_a_vertex_is_drawn_whatever_the_uniform():
         (lambda: dl.tasks.CostSensitive([[0, 1], [-2, 0]]), "row 1 is -2"),
         (lambda: dl.tasks.CostSensitive([0, 1]), "must be a matrix"),
         (lambda: dl.tasks.CostSensitive([[0.0, np.nan], [0, 1]]), "finite"),
-        (lambda: dl.tasks.Multiclass(3).check_label(3), "outside 0..2"),
-        (lambda: dl.tasks.Multiclass(3).check_label(-1), "outside 0..2"),
-        (lambda: dl.tasks.Multiclass(3).check_label("a"), "whole numbers"),
-        (lambda: dl.tasks.Multiclass(3).check_label(1.5), "whole numbers"),
-        (lambda: dl.tasks.Multiclass(3).check_labels([0, 1, 7]), "label 7 in row 2"),
-        (lambda: dl.tasks.Multiclass(3).check_labels([[0, 1]]), "vector"),
-        (lambda: dl.tasks.Binary().check_labels([1, 0]), "label 0 in row 1"),
-        (lambda: dl.tasks.Binary().check_label(0), "neither -1 nor"),
+        (lambda: dl.tasks.Multiclass(3).labels.check(3), "outside 0..2"),
+        (lambda: dl.tasks.Multiclass(3).labels.check(-1), "outside 0..2"),
+        (lambda: dl.tasks.Multiclass(3).labels.check("a"), "whole numbers"),
+        (lambda: dl.tasks.Multiclass(3).labels.check(1.5), "whole numbers"),
+        (lambda: dl.tasks.Multiclass(3).labels.check_all([0, 1, 7]), "label 7 in row 2"),
+        (lambda: dl.tasks.Multiclass(3).labels.check_all([[0, 1]]), "vector"),
+        (lambda: dl.tasks.Binary().labels.check_all([1, 0]), "label 0 in row 1"),
+        (lambda: dl.tasks.Binary().labels.check(0), "neither -1 nor"),
         (lambda: dl.tasks.CostSensitive([[0, 1], [1, 0]]).encode_loss(2), "prediction 2"),
     ],
 )
@@ -146,5 +164,5 @@ def test_bad_input_is_named(make, words):
 
 def test_whole_floats_are_labels_too():
     np.testing.assert_array_equal(
-        dl.tasks.Binary().check_labels(np.array([1.0, -1.0])), [[1], [-1]]
+        dl.tasks.Binary().labels.check_all(np.array([1.0, -1.0])), [[1], [-1]]
     )

@@ -67,13 +67,9 @@ class Hidden(CountingMember):
 
     def guess_loss(self, labels: CheckedLabels) -> float:
         """Return the mean target loss of a guess."""
-        made = self.task.mean_guess(labels, None)
+        made = self.task.guess.mean(labels, None)
         assert made is not None  # None only without labels
         return made
-
-    def _audit_room(self, labels: CheckedLabels) -> Batch:
-        """Return columns for rounds that are played again, with what a bound needs of chance."""
-        return self._room(labels)
 
     @property
     def nats(self) -> None:
@@ -110,7 +106,7 @@ class Hidden(CountingMember):
     ) -> Asked:
         """Return what was predicted for one round."""
         kept = None if self.mapper is None else mapped
-        return Asked(self.task.numbers(prediction)[np.newaxis], [mean], [means], kept)
+        return Asked(self.task.predictions.numbers(prediction)[np.newaxis], [mean], [means], kept)
 
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
         """Look at one round after the other."""
@@ -122,7 +118,7 @@ class Hidden(CountingMember):
         pairs = zip(places, numbers.tolist(), strict=True)
         made = [self._look_one(take(rows, place), number) for place, number in pairs]
         width = max(one.predictions.shape[1] for one in made)
-        predictions = self.task.prediction_rows(len(made), width)
+        predictions = self.task.predictions.rows(len(made), width)
         for row, one in zip(predictions, made, strict=True):
             row[: one.predictions.shape[1]] = one.predictions[0]
         mapped = None if self.mapper is None else self._mapped(rows)

@@ -16,8 +16,7 @@ from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
-from driftline.kernels import Kernel
-from driftline.kernels import program as at
+from driftline.kernels import Kernel, round_table
 from driftline.learner import Ticket
 from driftline.members.base import dense
 from driftline.tasks import Task
@@ -100,7 +99,6 @@ class Clicks(Mixed):
 
     kernel: ClassVar[Kernel] = clicks
     feedback: ClassVar[str] = "clicks"
-    kinds: ClassVar[tuple[str, ...]] = ("tags", "relevance")
 
     def __init__(
         self,
@@ -110,13 +108,12 @@ class Clicks(Mixed):
         features: Map | None = Standardise(),  # noqa: B008 (frozen)
         seed: int | None = 0,
     ):
-        kind = getattr(task, "kind", None)
-        if kind not in self.kinds or getattr(task, "exponential", False):
+        if not isinstance(task, Task) or not self._suits(task):
             raise InputError(
                 "clicks are for tags, sets and lists, such as dl.tasks.Multilabel(5), "
                 f"dl.tasks.PrecisionAtK(3) or dl.tasks.NDCG(1, cutoff=5), not for {task!r:.80}"
             )
-        self._most = 0 if kind == "tags" else _shown(task)
+        self._most = 0 if task.geometry.tags else _shown(task)
         self._several = task.layout.ragged
         if self._several and features is not None and not isinstance(features, Standardise):
             raise InputError("documents are standardised, or left as they are: give no other map")
@@ -127,10 +124,14 @@ class Clicks(Mixed):
         self._top = float(getattr(task, "highest", 1))
         #: The policies that the theorem holds for.
         self.carriers = [i for i, policy in enumerate(policies) if policy.clip is None]
-        if kind == "tags":
+        if task.geometry.tags:
             self.parts = self._tables
         else:
             self.carriers = []
+
+    def _suits(self, task: Task) -> bool:
+        graded = task.labels.graded and not getattr(task, "exponential", False)
+        return bool(task.geometry.tags or graded)
 
     # -- the memory
 
@@ -205,10 +206,9 @@ class Clicks(Mixed):
     # -- rounds
 
     def _room(self, labels: CheckedLabels) -> Batch:
-        count, table = len(labels), np.empty((len(at.TRACE_COLUMNS), len(labels)))
-        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
-        width = self.task.prediction_width(labels)
-        columns["prediction"] = self.task.prediction_rows(count, width)
+        count, (table, columns) = len(labels), round_table(len(labels))
+        width = self.task.predictions.width(labels)
+        columns["prediction"] = self.task.predictions.rows(count, width)
         if self.carriers:
             columns["slack"] = np.empty((count, len(self.carriers)))
         return Batch(columns, table=table)

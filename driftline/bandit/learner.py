@@ -86,7 +86,7 @@ class Bandit(Mixed):
         features: Map | None = Standardise(),  # noqa: B008 (frozen)
         seed: int | None = 0,
     ):
-        if not isinstance(task, Task) or task.kind != "classes" or len(task.all_labels) < 3:
+        if not isinstance(task, Task) or task.answers is not task or task.geometry.classes < 3:
             raise InputError(
                 "bandit feedback is for three classes or more, such as dl.tasks.Multiclass(3), not "
                 f"for {task!r:.80}: with two, a miss names the label, and every learner takes "
@@ -258,10 +258,10 @@ class Bandit(Mixed):
 
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> np.ndarray:
         """Return the label after a hit, and -1 after a miss."""
-        predicted = self.task.check_label(ticket.prediction)
+        predicted = self.task.labels.check(ticket.prediction)
         hit = loss == 0.0
         if loss is None:
-            hit = bool((self.task.check_label(label) == predicted).all())
+            hit = bool((self.task.labels.check(label) == predicted).all())
         elif loss not in (0.0, 1.0):
             raise InputError(f"the loss is 0 for a hit and 1 for a miss, but is {loss!r:.80}")
         return predicted if hit else np.array([-1])
@@ -269,7 +269,7 @@ class Bandit(Mixed):
     def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket, paid: object) -> None:
         """Learn from a prediction with the probabilities that it was drawn by."""
         means = ticket.checked_means(1 + len(self.policies))
-        predicted = int(self.task.check_label(ticket.prediction)[0])
+        predicted = int(self.task.labels.check(ticket.prediction)[0])
         if not predicted < means.shape[1] <= self._classes:
             raise InputError(f"the ticket has no probability of its prediction, {predicted}")
         kept = np.zeros(self._kept_size([label]))

@@ -30,7 +30,7 @@ from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
-from driftline.kernels import program as at
+from driftline.kernels import round_table
 from driftline.learner import Ticket
 from driftline.losses import Loss
 from driftline.members.base import dense
@@ -107,7 +107,6 @@ class LossOnly(Hidden):
                 f"constant and the input one vector, which {task!r:.80} does not have: expected a "
                 "task such as dl.tasks.LabelRanking(4)"
             )
-        self.kinds = (task.kind,)  # type: ignore[misc]
         settings = {
             "step": check_number("step", step, 1e-9, 1e6),
             "exploration": check_number("exploration", exploration, 1e-6, 1.0),
@@ -119,6 +118,9 @@ class LossOnly(Hidden):
         self._list, self._encoded, self._basis = _spanning(task)
         self._second = self._encoded.T @ self._encoded / len(self._list)
         self._least = float(np.linalg.eigvalsh(self._basis.T @ self._second @ self._basis)[0])
+
+    def _suits(self, task: Task) -> bool:
+        return True  # checked before
 
     # -- the memory
 
@@ -206,10 +208,9 @@ class LossOnly(Hidden):
         return made
 
     def _room(self, labels: CheckedLabels) -> Batch:
-        table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
-        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
-        width = self.task.prediction_width(labels)
-        columns["prediction"] = self.task.prediction_rows(len(labels), width)
+        table, columns = round_table(len(labels))
+        width = self.task.predictions.width(labels)
+        columns["prediction"] = self.task.predictions.rows(len(labels), width)
         return Batch(columns, table=table)
 
     def _play_mapped(
@@ -240,11 +241,11 @@ class LossOnly(Hidden):
         If the round is told, both are those that were kept of it.
         """
         prediction, measured, mean = self._drawn(x, uniform)
-        task, truth = self.task, self.task.label(label)
-        row = task.numbers(prediction)
+        task, truth = self.task, self.task.labels.value(label)
+        row = task.predictions.numbers(prediction)
         if told is not None:
             row, measured = told[: len(row)].astype(row.dtype), told[len(row) :].copy()
-            prediction = task.prediction(row)
+            prediction = task.predictions.value(row)
         value = self.loss.value_and_grad(self._theta(x), truth)[0]
         risk = float(task.encode(truth) @ mean + task.offset(truth))
         paid = task.loss(prediction, truth)
@@ -281,7 +282,7 @@ class LossOnly(Hidden):
     def _step(self, x: np.ndarray, measured: np.ndarray, paid: float) -> None:
         """Step along the gradient at the estimated encoding; go back into the ball."""
         task: Any = self.task
-        known = task.label(task.check_label(task.top_label(self._theta(x))))
+        known = task.labels.value(task.labels.check(task.geometry.top_label(self._theta(x))))
         _, gradient = self.loss.value_and_grad(self._theta(x), known)
         guess = measured * (paid - task.constant_offset)
         gradient = gradient + self._factor * (task.encode(known) - guess)
@@ -321,7 +322,7 @@ class LossOnly(Hidden):
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> float:
         """Return the loss of the prediction."""
         if loss is None:
-            truth = self.task.label(self.task.check_label(label))
+            truth = self.task.labels.value(self.task.labels.check(label))
             return float(self.task.loss(ticket.prediction, truth))
         most = self.task.largest_loss
         if not 0.0 <= loss <= most * (1.0 + 1e-9):  # losses are rounded
@@ -331,7 +332,7 @@ class LossOnly(Hidden):
     def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket, paid: object) -> None:
         """Learn from the loss of a prediction, by what it measures."""
         task = self.task
-        predicted = task.label(task.check_label(ticket.prediction))
+        predicted = task.labels.value(task.labels.check(ticket.prediction))
         measured = ticket.checked_means(1)[0]
         self._check_measured(measured, predicted)
 
@@ -353,14 +354,16 @@ class LossOnly(Hidden):
 
     def _kept_size(self, labels: CheckedLabels) -> int:
         """Return room for a prediction, and for what it measures."""
-        return self.task.prediction_width(labels) + self.task.dim
+        return self.task.predictions.width(labels) + self.task.dim
 
     def _check_kept(self, kept: np.ndarray, label: Label) -> None:
         count = len(kept) - self.task.dim
-        prediction = kept[:count].astype(self.task.prediction_dtype)
+        prediction = kept[:count].astype(self.task.predictions.dtype)
         if (prediction != kept[:count]).any():
             raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
-        predicted = self.task.label(self.task.check_label(self.task.prediction(prediction)))
+        predicted = self.task.labels.value(
+            self.task.labels.check(self.task.predictions.value(prediction))
+        )
         self._check_measured(kept[count:], predicted)
 
 
@@ -395,7 +398,7 @@ def _factor(loss: Loss) -> float:
     factors = []
     for _ in range(4):
         theta = rng.standard_normal(task.dim)
-        one, two = task.top_label(theta), task.top_label(-theta)
+        one, two = task.geometry.top_label(theta), task.geometry.top_label(-theta)
         moved = task.encode(two) - task.encode(one)
         if not moved.any():
             continue

@@ -10,3 +10,4 @@ from driftline.certificates.hindsight import Hindsight as Hindsight
 from driftline.certificates.hindsight import best_fixed as best_fixed
 from driftline.certificates.hindsight import best_piecewise as best_piecewise
 from driftline.certificates.hindsight import surrogate_losses as surrogate_losses
+from driftline.certificates.replay import kind_of as kind_of

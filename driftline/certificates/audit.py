@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from driftline.certificates.bandit import BanditCertificate, certify_bandit
+from driftline.certificates.accounts import Account
+from driftline.certificates.bandit import BanditAccount, BanditCertificate
 from driftline.certificates.certificate import Certificate
+from driftline.certificates.committee_account import CommitteeAccount
 from driftline.certificates.committee_certificate import CommitteeCertificate
-from driftline.certificates.late import certify_late
 from driftline.certificates.premises import premises_of
-from driftline.certificates.recorded import feedback_of, learner_of, makes_steps, stream_of
-from driftline.certificates.replay import Replay
-from driftline.certificates.rerun import certify_again
+from driftline.certificates.replay import Stream, learner_of, replay
 from driftline.committee import CommitteeTrace
-from driftline.comparators import check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
 from driftline.learner import OGD, checked_weights
 from driftline.parts import check_flag
-from driftline.regret import Tally, Watched, mark_idle
 from driftline.trace import Trace
 from driftline.typing import Inputs, Labels
 
 __all__ = ["certify"]
-
-Made = TypeVar("Made", Certificate, CommitteeCertificate)
 
 
 @overload
@@ -120,8 +115,8 @@ def certify(
         tally = replace(trace.tally)
         if not tally.rounds:
             raise InputError("no round was played since the learner was given a comparator")
-        made = premises_of(trace.engine)
-        return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
+        known = premises_of(trace)
+        return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, known, (), chance)
     if not isinstance(trace, (Trace, CommitteeTrace)):
         raise InputError(f"expected a trace, or a learner after watch(), but got {trace!r}")
     if labels is None:
@@ -130,27 +125,42 @@ def certify(
         if sample_weight is None:
             sample_weight = getattr(inputs, "sample_weight", None)
         inputs, labels = inputs.inputs, inputs.labels
-    given = (comparator, inputs, labels, chance, keep, progress)
     with np.errstate(all="ignore"):  # a bound that overflows counts as broken
-        if isinstance(trace, CommitteeTrace):
-            from driftline.certificates.committee_audit import certify_committee
+        made = _certify(trace, comparator, inputs, labels, chance, keep, progress, sample_weight)
+    if isinstance(made, BanditCertificate):
+        return made
+    return _with_weights(made, trace, sample_weight)
 
-            return _with_weights(certify_committee(trace, *given), trace, sample_weight)
-        if makes_steps(trace):
-            return _with_weights(_certify(trace, *given), trace, sample_weight)
-        if feedback_of(trace) != "full":
-            if sample_weight is not None:
-                words = f"rounds that are learned from {feedback_of(trace)} count once each"
-                raise InputError(f"{words}: give no sample weights")
-            return certify_bandit(trace, *given[:3], progress)
-        if comparator is not None:
-            raise InputError("the learner has no weights, and nothing to compare: give None")
-        return _with_weights(certify_again(trace, *given[1:]), trace, sample_weight)
+
+def _certify(
+    trace: Trace | CommitteeTrace,
+    comparator: Any,
+    inputs: Inputs,
+    labels: Labels,
+    chance: float,
+    keep: bool,
+    progress: Callable[[int], None] | None,
+    sample_weight: npt.ArrayLike | None,
+) -> Any:
+    """Replay a trace, find its differences from the replay, and add up what bounds need."""
+    learner = learner_of(trace)
+    if learner.feedback != "full" and sample_weight is not None:
+        words = f"rounds that are learned from {learner.feedback} count once each"
+        raise InputError(f"{words}: give no sample weights")
+    stream = Stream(trace, learner.task, inputs, labels)
+    kind: Any = Account if learner.feedback == "full" else BanditAccount
+    kind = CommitteeAccount if isinstance(trace, CommitteeTrace) else kind
+    account = kind(learner, trace, comparator, stream, chance, keep)
+    for piece in replay(learner, stream):
+        account.add(piece)
+        if progress is not None:
+            progress(len(piece.tells))
+    return account.certificate()
 
 
 def _with_weights(
-    certificate: Made, trace: Trace | CommitteeTrace, sample_weight: npt.ArrayLike | None
-) -> Made:
+    certificate: Any, trace: Trace | CommitteeTrace, sample_weight: npt.ArrayLike | None
+) -> Any:
     """Compare the sample weights of a trace with those that were given, or say that none were."""
     given, own = checked_weights(sample_weight, len(trace)), trace.sample_weight
     if given is None:
@@ -173,45 +183,3 @@ def _check_options(chance: float, keep: bool, progress: Callable[[int], None] | 
     check_flag("keep", keep)
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function of a number of rounds, not {progress!r}")
-
-
-def _certify(
-    trace: Trace,
-    comparator: Any,
-    inputs: Inputs,
-    labels: Labels,
-    chance: float,
-    keep: bool,
-    progress: Callable[[int], None] | None,
-) -> Certificate:
-    """Return the certificate of a single learner's run."""
-    check_comparator(comparator)
-    trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
-    if trace.arrival is not None:
-        return certify_late(trace, comparator, inputs, labels, chance, keep, progress)
-    learner = learner_of(trace)
-    parts, engine, task = learner.parts, learner.engine, learner.task
-    rows, labels = stream_of(trace, task, inputs, labels)
-    replay = Replay(learner, trace, comparator, rows, labels)
-    tally, parts_seen = Tally(task.largest_loss), list[Watched]()
-    size = learner._batch_size(rows)
-    for start in range(0, rows.rounds, size):
-        stop = min(start + size, rows.rounds)
-        seen = mark_idle(replay.play(start, stop), parts)
-        tally.add(seen)
-        if keep:
-            parts_seen.append(seen)
-        if progress is not None:
-            progress(stop - start)
-    guess = task.mean_guess(labels, trace.sample_weight)
-    assert guess is not None  # None only without labels
-    made = replace(premises_of(engine, replay.floor, trace.first_weights), guess_loss=guess)
-    return Certificate(
-        0,
-        len(trace),
-        tally,
-        made,
-        replay.findings(),
-        chance,
-        Watched.join(parts_seen) if keep else None,
-    )

@@ -27,31 +27,27 @@ other rounds alone, so that h is 1 on average there, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from driftline import inputs
 from driftline.bandit import Policy
-from driftline.bandit.base import Hidden
+from driftline.certificates.accounts import Account
 from driftline.certificates.certificate import Delayed
-from driftline.certificates.events import Events
 from driftline.certificates.inside import Inside
-from driftline.certificates.late import InOrder
-from driftline.certificates.recorded import as_rows, learner_of, stream_of
+from driftline.certificates.replay import Piece, Stream
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.domains import Ball
 from driftline.errors import InputError
-from driftline.inputs import Rows
-from driftline.inputs.taking import take_labels, view
+from driftline.inputs.taking import take_labels
 from driftline.members.base import dense
-from driftline.trace import Batch, Trace, joined
-from driftline.typing import CheckedLabels, Inputs, Labels
+from driftline.regret import Watched
+from driftline.trace import Batch, Trace
+from driftline.typing import CheckedLabels
 
-__all__ = ["BanditCertificate", "certify_bandit"]
+__all__ = ["BanditAccount", "BanditCertificate"]
 
 #: The relative error that rounding may cause in a recorded number, and in the terms of a sum.
 ROUNDING, DIGITS = 1e-6, 1e-12
@@ -144,124 +140,56 @@ class BanditCertificate:
         return "\n".join(lines)
 
 
-def certify_bandit(
-    trace: Trace,
-    comparator: Any,
-    given: Inputs,
-    labels: Labels,
-    progress: Callable[[int], None] | None,
-) -> BanditCertificate:
-    """Play the rounds again, and compare the total with the bound of every policy that has one."""
-    if comparator is not None:
-        check_comparator(comparator)
-    trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
-    learner: Hidden = learner_of(trace)
-    rows, checked = stream_of(trace, learner.task, given, labels)
-    audit = _Audit(learner, trace, comparator)
-    codes = take_labels(checked, audit.rounds)
-    played = view(rows, audit.rounds) if audit.events is not None else rows
-    played.asked = None if audit.events is None else audit.events.asked
-    size = learner._batch_size(rows)
-    for start in range(0, played.rounds, size):
-        stop = min(start + size, played.rounds)
-        audit.play(played, codes, start, stop)
-        if progress is not None:
-            progress(stop - start)
-    if trace.digest and trace.digest != inputs.fingerprint(rows, checked):
-        audit.findings["the stream is not the one of the trace: its fingerprint differs"] = 0
-    return audit.certificate(take_labels(checked, audit.order))
+class BanditAccount(Account):
+    """The account of a learner that does not see labels, with sums for every policy."""
 
-
-class _Audit:
-    """Sums over the rounds of a run, which is played again.
-
-    Where labels came late, its events are played: a round is asked for in one, and told in another.
-    """
-
-    def __init__(self, learner: Any, trace: Trace, comparator: Comparator | None):
-        self.learner, self.trace = learner, trace
-        self.findings: dict[str, int] = {}
-        self.expected = self.sampled = 0.0
-        self.events = None if trace.arrival is None else Events(trace)
-        #: The round of every event, and the rounds in the order in which their labels came.
-        self.rounds = self.order = np.arange(len(trace))
-        if self.events is not None:
-            self.rounds, self.order = self.events.rounds, self.events.order
-            if comparator is not None:
-                comparator = InOrder(comparator, self.order, len(trace))
+    def __init__(
+        self,
+        learner: Any,
+        trace: Trace,
+        comparator: Comparator | None,
+        stream: Stream,
+        chance: float,
+        keep: bool,
+    ):
+        super().__init__(learner, trace, None, stream, chance, keep=False)
+        if comparator is not None:
+            check_comparator(comparator)
+            comparator = stream.order.told(comparator)
         self.carriers = [learner.policies[i] for i in learner.carriers]
         self.against = [_Against(learner, policy, comparator) for policy in self.carriers]
         self.slack, self.noise = np.zeros(len(self.carriers)), np.zeros(len(self.carriers))
-        self.asked, self.told = learner._tickets, 0
+        #: Maps rows once more, for comparators.
+        self.mapper = None if learner.mapper is None else learner.mapper.copy()
 
-    def play(self, rows: Rows, labels: CheckedLabels, start: int, stop: int) -> None:
-        """Play some events again, note where the trace differs from them, and add them up."""
-        learner, part, here = self.learner, labels[start:stop], self.rounds[start:stop]
-        learner._check_features(rows)
-        room = learner._audit_room(part)
-        asks = tells = np.arange(stop - start)
-        if self.events is not None:
-            room = room.delayed(self.events, start, stop)
-            asks, tells = np.flatnonzero(room["asked"]), np.flatnonzero(~room["asked"])
-        mapped, first, last = learner._piece(rows, start, stop)
-        learner._play_mapped(mapped, first, last, part, self.asked, room)
-        self._compare(room, "prediction", asks, here[asks])
-        self._compare(room, "chance", asks, here[asks])
-        came = asks[self.trace.arrived[here[asks]]]
-        for name in ("risk", "target_loss"):
-            self._compare(room, name, came, here[came])
-        for name in ("loss", "slack"):
-            self._compare(room, name, tells, here[tells])
-        if self.events is not None:
-            self._compare(room, "risk", tells, here[tells], "arrival_risk")
-        self.expected += float(room["risk"][came].sum())
-        self.sampled += float(room["target_loss"][came].sum())
-        before, self.told = self.told, self.told + len(tells)
-        self.asked += len(asks)
+    def add(self, piece: Piece, member: Batch | None = None) -> Watched:
+        """Add some events; return the rounds whose labels came in them."""
+        before, seen, tells = self.tally.rounds, super().add(piece), piece.tells
+        rows, start, count = piece.rows, piece.start, len(piece.rounds)
+        if self.carriers and self.mapper is not None:
+            rows, start = self.mapper.piece(rows, start, start + count), 0
         if not self.carriers or not len(tells):
-            return
-        (vectors,) = dense(mapped).arrays(first, last)
-        self.slack += room["slack"][tells].sum(axis=0)
-        self.noise += room["noise"][tells].sum(axis=0)
-        known = take_labels(part, tells)
+            return seen
+        (vectors,) = dense(rows).arrays(start, start + count)
+        self.slack += piece.batch["slack"][tells].sum(axis=0)
+        self.noise += piece.batch["noise"][tells].sum(axis=0)
+        known, missed = take_labels(piece.labels, tells), 1.0 - piece.batch["inverse"][tells]
         for place, against in enumerate(self.against):
-            theirs = against.losses(vectors[tells], known, before, self.told)
-            self.noise[place] -= ((1.0 - room["inverse"][tells]) * theirs).mean(axis=1).sum()
+            theirs = against.losses(vectors[tells], known, before, self.tally.rounds)
+            self.noise[place] -= (missed * theirs).mean(axis=1).sum()
+        return seen
 
-    def _compare(
-        self, room: Batch, name: str, events: np.ndarray, rounds: np.ndarray, recorded: str = ""
-    ) -> None:
-        """Count where a column of the trace differs from that of the rounds in some events."""
-        if name not in room.columns:
-            return
-        made, whole = room[name][events], getattr(self.trace, recorded or name)
-        own = made[:0] if whole is None else whole[rounds]
-        if name == "prediction":
-            own = as_rows(own)
-            made = joined([{name: own[:0]}, {name: made}])[name]  # padded to the same width
-        if own.shape != made.shape:
-            raise InputError(f"the trace has no column {name!r} of the learner's rounds")
-        off = np.abs(own - made) > ROUNDING * (1.0 + np.abs(made))
-        words = f"recorded numbers ({recorded or name}) are not those of the rounds"
-        if off.any():
-            self.findings[words] = self.findings.get(words, 0) + int(off.sum())
-
-    def certificate(self, labels: CheckedLabels) -> BanditCertificate:
+    def certificate(self) -> Any:
         """Return the certificate, by the policy with the smallest bound."""
-        learner, rounds, trace = self.learner, len(self.order), self.trace
-        delayed = None
-        if trace.arrival_risk is not None:
-            cost = float((trace.risk - trace.arrival_risk)[self.order].sum())
-            delayed = Delayed(cost, len(trace) - rounds)
-        words = tuple(f"{count} {text}" if count else text for text, count in self.findings.items())
+        learner, tally = self.learner, self.tally
         made = BanditCertificate(
-            rounds,
-            self.expected,
-            self.sampled,
-            learner.guess_loss(labels) * rounds,
-            findings=words,
+            tally.rounds,
+            tally.risk,
+            tally.sampled,
+            learner.guess_loss(self.stream.told) * tally.rounds,
+            findings=self.findings,
             no_bound=learner.no_bound,
-            delayed=delayed,
+            delayed=self.delayed,
         )
         last = np.array([learner.rounds - 1])
         options = []

@@ -20,6 +20,7 @@ The last three hold for any steps, and are accounts of a run, not predictions: t
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -74,8 +75,46 @@ class Delayed(NamedTuple):
     outstanding: int
 
 
+class Audited(ABC):
+    """What every certificate says of its bounds, and of what its audit found."""
+
+    findings: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def trivial(self) -> float:
+        """The loss of uniform guessing: a bound above it is vacuous."""
+
+    @abstractmethod
+    def bounds(self) -> dict[str, float | str]:
+        """Return every bound of the expected total, or why there is none."""
+
+    @property
+    @abstractmethod
+    def broken(self) -> list[str]:
+        """The bounds that are exceeded by more than rounding: there should be none."""
+
+    @property
+    def vacuous(self) -> dict[str, bool]:
+        """Whether each bound is no better than the loss of uniform guessing."""
+        given = self.bounds().items()
+        return {form: value >= self.trivial for form, value in given if isinstance(value, float)}
+
+    @property
+    def valid(self) -> bool:
+        """Whether the expected total lies below every bound, and the audit found nothing."""
+        return not self.broken and not self.findings
+
+    def audit_lines(self) -> list[str]:
+        """Return what was found and what was not checked, a line each."""
+        found = [*self.findings, *(f"the bound {form!r} is exceeded" for form in self.broken)]
+        lines = [f"audit: {finding}" for finding in found or ["nothing to object to"]]
+        return lines + [f"not checked: {note}" for note in self.unchecked]
+
+
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Audited):
     """Totals and bounds over some rounds; print it for a table.
 
     ``expected`` is the sum of expected target losses, ``sampled`` that of the predictions made.
@@ -197,20 +236,9 @@ class Certificate:
         return {form: or_reason(partial(getattr, self, form)) for form in FORMS}
 
     @property
-    def vacuous(self) -> dict[str, bool]:
-        """Whether each bound is no better than the loss of uniform guessing."""
-        given = self.bounds().items()
-        return {form: value >= self.trivial for form, value in given if isinstance(value, float)}
-
-    @property
     def deviation(self) -> float:
         """By how much the sampled total may exceed the expected one, except with a small chance."""
         return self.tally.deviation(self.chance)
-
-    @property
-    def valid(self) -> bool:
-        """Whether the expected total lies below every bound, and the audit found nothing."""
-        return not self.broken and not self.findings
 
     @property
     def broken(self) -> list[str]:
@@ -318,10 +346,7 @@ class Certificate:
             )
         if tally.gap:
             lines.append(f"  of which solver gaps     {tally.gap:12.3g}")
-        found = [*self.findings, *(f"the total exceeds the bound {f!r}" for f in self.broken)]
-        lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
-        lines += [f"not checked: {note}" for note in self.unchecked]
-        return "\n".join(lines)
+        return "\n".join(lines + self.audit_lines())
 
     def _comparison(self) -> list[str]:
         """Return lines on the comparator's loss, if there is a comparator."""

@@ -8,13 +8,14 @@ members hold on every interval.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftline.certificates.certificate import Certificate
+from driftline.certificates.certificate import Audited, Certificate
 from driftline.committee.combine import Combine, rule_of
 from driftline.regret import Tally
 from driftline.typing import Json
@@ -39,6 +40,13 @@ class CommitteeRounds(NamedTuple):
     member_risk: np.ndarray
     sample_weight: np.ndarray | None = None
     book: np.ndarray | None = None
+
+    @classmethod
+    def join(cls, parts: Sequence[CommitteeRounds]) -> CommitteeRounds:
+        """Return rounds that follow each other as one."""
+        columns = zip(*parts, strict=True)
+        made: Any = (None if own[0] is None else np.concatenate(own) for own in columns)
+        return cls(*made)
 
 
 class Guarded(NamedTuple):
@@ -65,7 +73,7 @@ class Guarded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CommitteeCertificate:
+class CommitteeCertificate(Audited):
     """The losses of a committee's run beside their bounds; print it for a table.
 
     ``total`` is the target loss of its predictions, ``average`` the weighted average of its
@@ -156,12 +164,6 @@ class CommitteeCertificate:
         return dict.fromkeys(("book", "worst_case"), NO_GUARD)
 
     @property
-    def vacuous(self) -> dict[str, bool]:
-        """Whether each bound is no better than the loss of uniform guessing."""
-        given = self.bounds().items()
-        return {form: value >= self.trivial for form, value in given if isinstance(value, float)}
-
-    @property
     def broken(self) -> list[str]:
         """The bounds that are exceeded by more than rounding: there should be none."""
         given = self.bounds().items()
@@ -169,18 +171,13 @@ class CommitteeCertificate:
         theirs = [(j, form) for j, member in enumerate(self.members) for form in member.broken]
         return over + [f"{form} of member {j}" for j, form in theirs]
 
-    @property
-    def valid(self) -> bool:
-        """Whether every bound holds, and the audit found nothing."""
-        return not self.broken and not self.findings
-
     # -- for people and machines
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw totals under their bound, and the weights; return the figure."""
-        from driftline.certificates.committee_plots import plot
+        from driftline.certificates.plots import plot_committee
 
-        return plot(self, path)
+        return plot_committee(self, path)
 
     def to_dict(self) -> Json:
         """Return all numbers by name; bounds that do not exist are None."""

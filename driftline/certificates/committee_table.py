@@ -26,10 +26,7 @@ def table(made: CommitteeCertificate) -> str:
         lines.append("comparators act on mapped inputs, and members' bounds hold for these")
     if made.outstanding is not None:
         lines.append(f"labels came late: {made.outstanding} have not come")
-    found = [*made.findings, *(f"the bound {form!r} is exceeded" for form in made.broken)]
-    lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
-    lines += [f"not checked: {note}" for note in made.unchecked]
-    return "\n".join(lines)
+    return "\n".join(lines + made.audit_lines())
 
 
 def _guarded(made: CommitteeCertificate, guarded: Guarded) -> list[str]:

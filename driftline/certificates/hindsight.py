@@ -55,7 +55,7 @@ class Problem:
         if not loss.convex:
             raise InputError(f"{loss!r} is not convex: its best weights cannot be found")
         task = loss.task
-        self.rows, self.labels = task.layout.rows(inputs), task.check_labels(labels)
+        self.rows, self.labels = task.layout.rows(inputs), task.labels.check_all(labels)
         if self.rows.rounds != len(self.labels):
             raise InputError(f"there are {self.rows.rounds} inputs but {len(self.labels)} labels")
         self.radius = float(domain.radius)
@@ -157,14 +157,14 @@ def surrogate_losses(
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
     task = loss.task
-    rows, checked = task.layout.rows(inputs), task.check_labels(labels)
+    rows, checked = task.layout.rows(inputs), task.labels.check_all(labels)
     if rows.rounds != len(checked):
         raise InputError(f"there are {rows.rounds} inputs but {len(checked)} labels")
     losses, start = np.empty(rows.rounds), 0
     for weights, stop in comparator.pieces(0, rows.rounds):
         for t in range(start, stop):
             theta = rows.scores(weights, False, t, intercept)
-            losses[t] = loss.value_and_grad(theta, task.label(checked[t]))[0]
+            losses[t] = loss.value_and_grad(theta, task.labels.value(checked[t]))[0]
         start = stop
     return losses
 
@@ -236,7 +236,7 @@ def best_piecewise(
     cuts, method = list(range(count + 1)), "all candidates, of which there are no more"
     if segments != count:
         costs = _costs(problem, edges, progress)
-        cuts = _cut_by_number(costs, segments) if segments else _cut_by_price(costs, penalty or 0.0)
+        cuts = _cut(costs, segments, penalty or 0.0)
         method = f"dynamic programming over {count - 1} candidate rounds"
     fits = [
         problem.fit(edges[a], edges[b], None, tolerance)
@@ -324,33 +324,24 @@ def _edges(candidates: Any, rounds: int) -> list[int]:
     return edges
 
 
-def _cut_by_number(costs: np.ndarray, segments: int) -> list[int]:
-    """Return the cuts of the cheapest way to make ``segments`` pieces."""
+def _cut(costs: np.ndarray, segments: int | None, penalty: float) -> list[int]:
+    """Return the cuts of the cheapest way into so many pieces; into any number, if None.
+
+    Each piece costs ``penalty`` more. ``best[k]`` has the costs up to each candidate in k pieces,
+    or in any number of them.
+    """
     count = len(costs)
-    best = np.full((segments + 1, count + 1), math.inf)
-    came = np.zeros((segments + 1, count + 1), dtype=int)
+    rows = 1 if segments is None else segments + 1
+    best, came = np.full((rows, count + 1), math.inf), np.zeros((rows, count + 1), dtype=int)
     best[0, 0] = 0.0
-    for k in range(1, segments + 1):
+    for k in range(0 if segments is None else 1, rows):
+        before = best[k if segments is None else k - 1]
         for j in range(1, count + 1):
-            options = best[k - 1, :j] + costs[:j, j]
+            options = before[:j] + costs[:j, j] + penalty
             came[k, j] = int(np.argmin(options))
             best[k, j] = options[came[k, j]]
-    cuts, k = [count], segments
+    cuts, k = [count], rows - 1
     while cuts[0] > 0:
         cuts.insert(0, int(came[k, cuts[0]]))
-        k -= 1
-    return cuts
-
-
-def _cut_by_price(costs: np.ndarray, penalty: float) -> list[int]:
-    """Return the cuts of the cheapest way if every piece has a price."""
-    count = len(costs)
-    best, came = np.zeros(count + 1), np.zeros(count + 1, dtype=int)
-    for j in range(1, count + 1):
-        options = best[:j] + costs[:j, j] + penalty
-        came[j] = int(np.argmin(options))
-        best[j] = options[came[j]]
-    cuts = [count]
-    while cuts[0] > 0:
-        cuts.insert(0, int(came[cuts[0]]))
+        k -= segments is not None
     return cuts

@@ -1,182 +1,254 @@
-"""Replay a recorded run, and report where the record differs from the replay.
+"""Play the rounds of a trace again, from the state before the first one.
 
-The recorded steps are repeated, so that rounding errors do not add up: on the machine that made a
-record its replay has the same bits, and elsewhere it stays close. All else is computed anew:
-losses, risks and gradients from the inputs, predictions from scores and the seed, target losses
-from predictions, the step that the rate would have made and the alarms that the detector would have
-given.
+A learner that makes gradient steps repeats those in the trace, so that rounding errors do not add
+up: on the machine that made a record its replay is bit-identical, and elsewhere it stays close. All
+else is computed anew: losses, risks and gradients from the inputs, predictions from scores and the
+seed, target losses from predictions, the step that the rate would have made and the alarms that the
+detector would have given. What other learners remember is a function of rows and labels, and is
+computed anew, too. A committee is played with its members.
+
+Where labels came late, the events of the run are played: a round is asked for in one and told in
+another. A step is made at the weights of the arrival.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline import inputs
-from driftline.certificates.recorded import as_rows, uniforms_of
+from driftline.certificates.order import Order
+from driftline.committee import Committee, CommitteeTrace
+from driftline.committee.account import promised
 from driftline.comparators.checking import Comparator
+from driftline.decoders import Decoder
+from driftline.domains import Domain
 from driftline.engines import Block
-from driftline.errors import InputError
+from driftline.errors import DAMAGE, InputError
 from driftline.inputs import Rows
-from driftline.kernels import program as at
+from driftline.inputs.taking import take_labels, view
+from driftline.kernels import REPLAYED_COLUMNS
 from driftline.learner import OGD
-from driftline.regret import Watch, Watched
-from driftline.trace import Trace, at_most_rounding
-from driftline.typing import CheckedLabels
+from driftline.losses import Loss
+from driftline.parts import from_config
+from driftline.rates import Rate
+from driftline.regret import Watch, Watched, mark_idle
+from driftline.state import State
+from driftline.state.loading import single_kind
+from driftline.tasks import Task
+from driftline.trace import Batch, Trace
+from driftline.typing import CheckedLabels, Inputs, Json, Labels
 
-__all__ = ["Replay"]
+__all__ = ["Piece", "Repeated", "Stream", "kind_of", "learner_of", "replay"]
 
-#: The relative error that rounding on another machine may cause in a recorded number.
-ROUNDING = {"float64": 1e-6, "float32": 1e-3}
+KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
 
 
-class Replay:
-    """A recorded run and its stream: plays rounds again, and collects what differs."""
+class Stream:
+    """Rows and labels of a trace's rounds, if these can be its rounds, and the order of events."""
 
-    def __init__(
-        self, learner: OGD, trace: Trace, comparator: Comparator, rows: Rows, labels: CheckedLabels
-    ):
-        self.learner, self.trace, self.rows, self.labels = learner, trace, rows, labels
-        rows.labels = labels
-        engine = learner.engine
-        if learner.features not in (None, rows.features):
+    def __init__(self, trace: Trace | CommitteeTrace, task: Task, given: Inputs, labels: Labels):
+        self.order = Order(trace)
+        self.rows, self.labels = task.layout.rows(given), task.labels.check_all(labels)
+        if not self.rows.rounds == len(self.labels) == len(trace):
             raise InputError(
-                f"inputs have {rows.features} features, but the learner had {learner.features}"
+                f"the trace has {len(trace)} rounds, but there are {self.rows.rounds} inputs and "
+                f"{len(self.labels)} labels"
             )
-        self.predictions = as_rows(trace.prediction)
-        if trace.restarted is None and self.learner.parts.restart is not None:
+        self.rows.check_labels(self.labels)
+        self.sample_weight = trace.sample_weight
+
+    @property
+    def told(self) -> CheckedLabels:
+        """The labels that came, in that order."""
+        return take_labels(self.labels, self.order.order)
+
+    @property
+    def events(self) -> tuple[Rows, CheckedLabels]:
+        """Rows and labels of all events."""
+        rows, labels, order = self.rows, self.labels, self.order
+        if order.late:
+            rows, labels = view(rows, order.rounds), take_labels(labels, order.rounds)
+        rows.labels, rows.asked = labels, order.asked
+        return rows, labels
+
+    def differs(self, digest: str) -> list[str]:
+        """Say so if this is not the stream with a fingerprint."""
+        if not digest or digest == inputs.fingerprint(self.rows, self.labels):
+            return []
+        return ["the stream is not the one of the trace: its fingerprint differs"]
+
+
+class Piece(NamedTuple):
+    """Some events of a run that were played again.
+
+    ``rounds`` has the round of each; ``asks`` and ``tells`` are the places of those in which a
+    round is asked for and told.
+    """
+
+    batch: Batch
+    rows: Rows
+    labels: CheckedLabels
+    start: int
+    rounds: np.ndarray
+    asks: np.ndarray
+    tells: np.ndarray
+
+
+def replay(learner: Any, stream: Stream) -> Iterator[Piece]:
+    """Play the rounds of a stream, piece by piece, by the learner of their trace."""
+    order, (rows, labels) = stream.order, stream.events
+    learner._check_features(rows)
+    weights, number = stream.sample_weight, learner._tickets
+    weights = None if weights is None else order.of(weights)
+    for start, stop in order.pieces(learner._batch_size(rows)):
+        part = labels[start:stop]
+        room = learner._audit_room(part)
+        room = room.weighted(None if weights is None else weights[start:stop])
+        asks = tells = np.arange(stop - start)
+        if order.asked is not None:
+            room, asked = room.delayed(order, start, stop), order.asked[start:stop]
+            asks, tells = np.flatnonzero(asked), np.flatnonzero(~asked)
+        learner._play(rows, start, stop, part, number, room)
+        learner._combine(part, number, room)
+        number += len(asks)
+        yield Piece(room, rows, part, start, order.rounds[start:stop], asks, tells)
+
+
+class Repeated(OGD):
+    """A learner that repeats the steps of a trace, beside a comparator.
+
+    ``seen`` are the rounds just played whose labels came.
+    """
+
+    seen: Watched
+
+    def follow(self, trace: Trace, order: Order, comparator: Comparator, member: str = "") -> None:
+        """Repeat the steps of a trace from now on; errors begin with the name of a ``member``."""
+        if trace.restarted is None and self.restarts:
             raise InputError("the trace does not say where the learner started again")
-        self.watch = Watch(engine, comparator)
         origin = trace.origin
         assert origin is not None
-        self.uniforms = uniforms_of(origin.key, origin.tickets, len(trace))
-        self.rounding = ROUNDING[engine.dtype.name]
-        self._range = learner.rate.step_range(learner.parts.setting, origin.rate_memory)
-        #: Whether the detector gave an alarm in the last round that was replayed.
-        self.alarm = origin.restarted
-        self._worst: dict[str, tuple[float, int]] = {}
-        self._wrong: dict[str, list[int]] = {}
-
-    def play(self, start: int, stop: int) -> Watched:
-        """Play some rounds, and compare them with the record."""
-        trace, count, rows, first = self.trace, stop - start, self.rows, start
-        if self.learner.mapper is not None:
-            rows, first = self.learner.mapper.piece(rows, start, stop), 0
-            self.learner.check_mapped(rows)
-        self.learner.engine.hold(rows)
-        columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
-        block = Block(
-            rows,
-            first,
-            first + count,
-            self.labels[start:stop],
-            self.uniforms[start:stop],
-            columns,
-            self.learner.task.prediction_rows(count, self.predictions.shape[1]),
-            restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
-            sample_weight=None if (own := trace.sample_weight) is None else own[start:stop],
-        )
-        block.column("eta")[:] = trace.eta[start:stop]
-        played, seen = self.watch.play(block)
-        if played < count:
-            inputs.refuse(self.rows, start + played)
-        for name in ("loss", "risk", "grad_sq", "eta"):
-            self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
-        own_eta = block.column("own_eta")
-        self._compare_range(seen, own_eta > 0.0, start)
-        self._compare_steps(seen, own_eta, start)
-        self._compare_restarts(block.column("own_alarm") > 0.0, start)
-        target = self._targets(block, start)
-        off = np.abs(trace.target_loss[start:stop] - target) > 1e-9 * (1.0 + target)
-        self._note("target losses are not those of the predictions", np.flatnonzero(off) + start)
-        return Watched(**(vars(seen) | {"target_loss": target}))
-
-    def _targets(self, block: Block, start: int) -> np.ndarray:
-        """Return the target losses of the recorded predictions, from round ``start`` on."""
-        task, target = self.learner.task, block.column("target_loss").copy()
-        recorded = self.predictions[start : start + len(target)]
-        other = np.flatnonzero((recorded != block.predictions).any(axis=1))
-        labels = [block.labels[int(t)] for t in other]
-        try:
-            if len(other):
-                target[other] = task.losses(recorded[other], labels)
-                if block.sample_weight is not None:
-                    target[other] *= block.sample_weight[other]
-        except InputError as error:
-            raise InputError(f"the trace has predictions that are not valid: {error}") from error
-        self._note("predictions are not what the decoder draws", other + start)
-        return target
-
-    def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:
-        """Record steps that the rate would not have made.
-
-        The gap that a rate divides may be much smaller than the loss, and its relative rounding
-        error is larger by the same factor.
-        """
-        allowed, resolution = self.rounding * own, self.learner.rate.resolution
-        if resolution is not None:
-            gap = np.maximum(seen.loss - seen.risk, resolution * seen.loss)
-            digits = 1e3 * np.finfo(np.float64).eps  # losses are in double precision, always
-            allowed = allowed + digits * own * seen.loss / np.maximum(gap, 1e-300)
-        wrong = np.flatnonzero((own > 0.0) & ~(np.abs(seen.eta - own) <= allowed))
-        self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
-
-    def _compare_range(self, seen: Watched, stepped: np.ndarray, start: int) -> None:
-        """Record steps above the admissible range, for a rate that never leaves it."""
-        if not math.isinf(self._range.norm):
-            return
-        residual = 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
-        residual[~stepped] = 0.0
-        own = seen.gap if self.learner.loss.overestimates else None  # else the comparator's
-        wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss, own))
-        self._note("steps lie above the admissible range", wrong + start)
-
-    def _compare_restarts(self, alarms: np.ndarray, start: int) -> None:
-        """Record restarts without an alarm, and alarms without a restart."""
-        due = np.r_[self.alarm, alarms[:-1]]
-        self.alarm = bool(alarms[-1])
-        if self.trace.restarted is None:
-            return
-        wrong = np.flatnonzero(due != self.trace.restarted[start : start + len(due)])
-        words = f"new starts are not those of {self.learner.parts.restart!r}"
-        self._note(words, wrong + start)
-
-    def _differ(self, name: str, recorded: np.ndarray, found: np.ndarray, start: int) -> None:
-        """Keep the largest difference between the record and the replay."""
-        scale = np.abs(found) + 1e-6 * max(1.0, float(np.abs(found).max()))
-        off = np.abs(recorded - found) / scale
-        t = int(np.argmax(off))
-        if not off[t] <= self._worst.get(name, (0.0, 0))[0]:
-            self._worst[name] = float(off[t]), start + t
-
-    def _note(self, words: str, rounds: np.ndarray) -> None:
-        if len(rounds):
-            self._wrong.setdefault(words, []).extend(rounds.tolist())
-
-    def findings(self) -> tuple[str, ...]:
-        """Return all differences, once all rounds were played."""
-        found = [
-            f"the replayed {name} differs from the recorded one by a share of {off:.2g} in round "
-            f"{t}"
-            for name, (off, t) in self._worst.items()
-            if not off <= self.rounding
-        ]
-        found += [
-            f"{len(rounds)} {words}, the first in round {rounds[0]}"
-            for words, rounds in self._wrong.items()
-        ]
-        if not self._same_stream():
-            found.append("the stream is not the one of the trace: its fingerprint differs")
-        return tuple(found)
-
-    def _same_stream(self) -> bool:
-        """Say whether the stream is the one of the trace."""
-        digest = self.trace.digest
-        return not digest or digest == inputs.fingerprint(self.rows, self.labels)
+        self._names, self._member, self._event, self._told = REPLAYED_COLUMNS, member, 0, 0
+        self._order, self._alarm = order, bool(origin.restarted)
+        self._eta, self._starts = order.of(trace.eta), None
+        self._restarted = np.zeros(len(order.order), dtype=bool)
+        if trace.restarted is not None:
+            self._starts = order.starts(trace.restarted)
+            self._restarted = trace.restarted[order.order]
+        self.steps_range = self.rate.step_range(self.parts.setting, origin.rate_memory)
+        self._account = Watch(self.engine, order.told(comparator))
 
     @property
     def floor(self) -> float:
         """A lower bound of the steps, given the rate's memory before the run; 0 if unknown."""
-        largest = self.learner.engine.largest_input_sq
-        return self._range.least(largest) if largest > 0.0 else 0.0
+        largest = self.engine.largest_input_sq
+        return self.steps_range.least(largest) if largest > 0.0 else 0.0
+
+    def _room(self, labels: CheckedLabels) -> Batch:
+        made, count = super()._room(labels), len(labels)
+        assert made.table is not None
+        made.table[:] = 0.0
+        more = {name: np.zeros(count, dtype=bool) for name in ("restarted", "due")}
+        columns = made.columns | dict(zip(self._names, made.table, strict=True)) | more
+        return Batch(columns, table=made.table)
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        here, order = slice(self._event, self._event + stop - start), self._order
+        room["eta"][:] = self._eta[here]
+        if self._starts is not None:
+            room["restarted"][:] = self._starts[here]
+            if here.start > order.tells[-1]:  # rounds that are only asked for say nothing of it
+                room["restarted"][:1] = self._alarm and here.start == order.tells[-1] + 1
+        try:
+            super()._play_mapped(rows, start, stop, labels, number, room)
+        except InputError as error:
+            raise InputError(f"{self._member}{error}") from error
+        tells = slice(None) if order.asked is None else ~order.asked[here]
+        alarms = room["own_alarm"][tells] > 0.0
+        room["due"][tells] = np.r_[self._alarm, alarms][: len(alarms)]
+        room["restarted"][tells] = self.seen.restarted
+        self._event, self._alarm = here.stop, bool(np.r_[self._alarm, alarms][-1])
+
+    def _advance(self, block: Block) -> int:
+        played, seen = self._account.play(block)
+        told = slice(self._told, self._told + len(seen))
+        seen = Watched(**(vars(seen) | {"restarted": self._restarted[told]}))
+        self.seen, self._told = mark_idle(seen, self.parts), told.stop
+        return played
+
+
+def kind_of(trace: Trace) -> Any:
+    """Return the class of the learner that made a trace."""
+    if not trace.config:
+        raise InputError("the trace does not say which learner made it")
+    return single_kind(trace.config.get("kind", "OGD"))
+
+
+def learner_of(trace: Trace | CommitteeTrace) -> Any:
+    """Return the learner of a trace, from config and origin, in the state before the first round.
+
+    One that makes gradient steps is a :class:`Repeated`, and so are such members.
+    """
+    if isinstance(trace, CommitteeTrace):
+        return _committee(trace)
+    kind = kind_of(trace)
+    if trace.origin is None:
+        raise InputError(
+            "the trace has no first weights, so it cannot be replayed: run with audit=True"
+        )
+    trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
+    config, origin = trace.config, trace.origin
+    assert origin is not None
+    try:
+        made = _stepping(config, origin) if kind.steps else kind.from_config(config)
+        made.restore(origin)
+        return made
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(f"the trace is of a learner that cannot be made: {error!r}") from error
+
+
+def _stepping(config: Json, origin: State) -> Repeated:
+    """Return a learner that makes gradient steps."""
+    if origin.weights is None:
+        raise InputError("the origin of the run has no weights")
+    rows = origin.weights.shape[1 if origin.transposed else 0]
+    loss = from_config(config["loss"])  # first, since its task limits the size of others
+    if (expected := loss.task.layout.weight_rows) != rows:
+        raise InputError(f"{loss.task!r} has weights of {expected} rows, not {rows}")
+    parts: dict[str, Any] = {name: from_config(config[name]) for name in KINDS}
+    for name, kind in KINDS.items():
+        if not isinstance(parts[name], kind):
+            raise InputError(f"{parts[name]!r} is no {name} of a learner")
+    parts |= {name: from_config(config.get(name)) for name in ("restart", "features")}
+    dtype = origin.weights.dtype
+    if config["dtype"] != dtype.name:
+        raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
+    made = Repeated(**parts, intercept=config["intercept"], dtype=dtype)
+    made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
+    return made
+
+
+def _committee(trace: CommitteeTrace) -> Committee:
+    """Return a committee with the learners of its members' traces."""
+    first, members = trace.origin, []
+    if first is None:
+        raise InputError("the trace does not say what the committee was before its first round")
+    for j, member in enumerate(trace.members):
+        try:
+            members.append(learner_of(member))
+        except InputError as error:
+            raise InputError(f"member {j}: {error}") from error
+    if any(member.task != members[0].task for member in members):
+        raise InputError("the members of a committee must have the same task")
+    state = first.state.replaced(late=None)
+    promise: Any = {} if state.guard is None else promised(state.guard)
+    made = Committee(members, first.combine, **promise, _played=True)
+    made.restore(state.replaced(members=tuple(member.state for member in members)))
+    return made

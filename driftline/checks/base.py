@@ -26,7 +26,7 @@ def law(holds: object, words: str, **seen: object) -> None:
 
 def labels_of(task: Task, labels: Sequence[Label] | None) -> list[Label]:
     """Return the labels to try: those given, or all where the task names them."""
-    chosen = list(task.all_labels) if labels is None else list(labels)
+    chosen = list(task.labels.all) if labels is None else list(labels)
     if not chosen:
         raise InputError(f"{task!r} does not name its labels: give some by labels=[...]")
     return chosen

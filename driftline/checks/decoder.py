@@ -41,7 +41,7 @@ def check_decoder(
     """
     loss, task = decoder.loss, decoder.task
     labels = labels_of(task, labels)
-    dim = task.size_of(task.check_label(labels[0])) if size is None else size
+    dim = task.geometry.size_of(task.labels.check(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
     slack = 1e-6 if loss.inexact else 1e-9
     gap, floor = decoder.surrogate_gap, decoder.rate_floor

@@ -131,9 +131,18 @@ def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
         recorded = np.ravel(trace.prediction[t])[: np.size(made)]
         words = "steps, tickets and runs predict the same"
         law(equal(made, ticket.prediction), words, round=t, step=made, ask=ticket.prediction)
-        law(equal(stepped.task.numbers(made), recorded), words, round=t, step=made, run=recorded)
+        law(
+            equal(stepped.task.predictions.numbers(made), recorded),
+            words,
+            round=t,
+            step=made,
+            run=recorded,
+        )
         if getattr(ran, "feedback", "full") != "clicks":  # whose loss is that of what was shown
-            paid, said = ran.task.loss(ran.task.prediction(recorded), label), trace.target_loss[t]
+            paid, said = (
+                ran.task.loss(ran.task.predictions.value(recorded), label),
+                trace.target_loss[t],
+            )
             close = abs(paid - said) <= 1e-9 * (1.0 + abs(paid))
             words = "the recorded prediction costs the recorded target loss"
             law(close, words, round=t, prediction=recorded, costs=paid, recorded=said)
@@ -217,7 +226,9 @@ def _check_engines(learner: OGD, inputs: Inputs, labels: Labels) -> None:
         inner, factor = learner.loss.loss, learner.loss.factor
         x, label = row(inputs, 0), labels[0]
         theta = learner.copy().scores(x)
-        value, _ = inner.value_and_grad(theta, learner.task.label(learner.task.check_label(label)))
+        value, _ = inner.value_and_grad(
+            theta, learner.task.labels.value(learner.task.labels.check(label))
+        )
         words, wanted = "a scaled loss is recorded scaled", factor * value
         law(np.isclose(made.loss[0], wanted), words, loss=made.loss[0], scaled=wanted)
 

@@ -37,7 +37,7 @@ def check_loss(
     """
     task = loss.task
     labels = labels_of(task, labels)
-    dim = task.size_of(task.check_label(labels[0])) if size is None else size
+    dim = task.geometry.size_of(task.labels.check(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
     slack = 1e-6 if loss.inexact else 1e-9
     _check_factor(loss, np.linspace(-1.0, 1.0, dim), labels)
@@ -79,7 +79,7 @@ def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> Non
     if loss.kernels is None:
         return
     words = "params[0] is a factor of the whole loss, its gradient and its values"
-    task, theta = loss.task, loss.task.folded(theta)
+    task, theta = loss.task, loss.task.geometry.folded(theta)
     once, made = np.array(loss.params(theta.size), dtype=np.float64), []
     for params in (once, np.r_[2.0 * once[0], once[1:]]):
         numbers, work = list[float](), np.empty(loss.workspace(theta.size))
@@ -89,11 +89,11 @@ def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> Non
                 target = task.encode(label)
             else:
                 own = np.asarray(task.params(theta.size), dtype=np.float64)
-                task.kernels.encode(task.check_label(label), own, target)
+                task.kernels.encode(task.labels.check(label), own, target)
             value = loss.kernels.loss(theta, target, params, work, grad)
             numbers += [value, *grad]
         if loss.kernels.values is not None:
-            values, squares = np.empty((2, len(loss.task.all_labels)))
+            values, squares = np.empty((2, len(loss.task.labels.all)))
             loss.kernels.values(theta, params, work, values, squares)
             numbers += [*values, *np.sqrt(squares)]
         made.append(np.array(numbers))

@@ -46,8 +46,8 @@ def check_task(
     labels = labels_of(task, labels)
     made = labels if predictions is None else list(predictions)
     for prediction in made:
-        kept = task.prediction(task.numbers(prediction))
-        law(np.array_equal(kept, prediction), "numbers keeps the prediction", given=prediction)
+        kept = task.predictions.value(task.predictions.numbers(prediction))
+        law(np.array_equal(kept, prediction), "predictions keep their numbers", given=prediction)
     for label in labels:
         for prediction in made:
             _check_pair(task, prediction, label)
@@ -71,8 +71,8 @@ def _check_pair(task: Task, prediction: Prediction, label: Label) -> None:
     )
     most = task.largest_loss * (1.0 + 1e-9)
     law(0.0 <= loss <= most, "losses lie between 0 and largest_loss", **seen, loss=loss)
-    again = task.label(task.check_label(label))
-    law(np.array_equal(again, label), "check_label keeps the label", label=label, kept=again)
+    again = task.labels.value(task.labels.check(label))
+    law(np.array_equal(again, label), "labels keep what is checked", label=label, kept=again)
 
 
 def _check_mixture(

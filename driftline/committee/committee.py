@@ -37,8 +37,9 @@ from driftline.learner import (
     check_longer,
     gives_probabilities,
 )
-from driftline.state import Checkpoint, State
+from driftline.state import Checkpoint, Draws, State
 from driftline.state.loading import member_from
+from driftline.tasks import with_classes
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
@@ -241,7 +242,7 @@ class Committee(Shell):
 
     def step(self, x: Input, label: Label) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
-        row, checked = self._row(x), self.task.check_label(label)
+        row, checked = self._row(x), self.task.labels.check(label)
         with self._turn.lock, self._shield():
             self._turn.check()
             number = self._tickets
@@ -262,17 +263,22 @@ class Committee(Shell):
         mixed = weighed.predictions if isinstance(weighed, Mixed) else None
         weights = weighed.weights if isinstance(weighed, Mixed) else weighed
         if watched is not None:
-            prediction, risk = task.prediction(watched.played[0]), float(watched.paid[0, 0])
+            prediction, risk = (
+                task.predictions.value(watched.played[0]),
+                float(watched.paid[0, 0]),
+            )
             losses = watched.losses
-            loss = task.loss(prediction, task.label(checked)) if losses is None else losses[0]
+            loss = (
+                task.loss(prediction, task.labels.value(checked)) if losses is None else losses[0]
+            )
             return CommitteeRound(prediction, risk, float(loss), weights[0], risks)
         if task.zero_one:
-            one = rule.one(task, Made(made, weights, mixed), task.label(checked))
+            one = rule.one(task, Made(made, weights, mixed), task.labels.value(checked))
             if one is not None:
                 return CommitteeRound(*one, one[1], weights[0], risks)
         rows = rule.predictions(task, Made([own[np.newaxis] for own in made], weights, mixed))
-        loss = float(task.losses(rows, [checked])[0])
-        return CommitteeRound(task.prediction(rows[0]), loss, loss, weights[0], risks)
+        loss = float(task.many.losses(rows, [checked])[0])
+        return CommitteeRound(task.predictions.value(rows[0]), loss, loss, weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
@@ -311,14 +317,14 @@ class Committee(Shell):
         if self._certain:
             codes = np.concatenate([ticket.checked_made(count) for ticket in tickets])
             truth = np.repeat(np.reshape(labels, (len(tickets), 1)), count, axis=0)
-            paid = task.losses(codes[:, np.newaxis], truth).reshape(len(tickets), count)
+            paid = task.many.losses(codes[:, np.newaxis], truth).reshape(len(tickets), count)
             return paid if self.guard is None else np.hstack([paid, self._then(tickets, labels)])
         means: list[Any] = [ticket.means for ticket in tickets]
         targets, offsets = [], []
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
             if key not in known:
-                truth = task.label(label)
+                truth = task.labels.value(label)
                 known[key] = task.encode(truth), task.offset(truth)
             target, offset = known[key]
             own = means[i]
@@ -372,7 +378,7 @@ class Committee(Shell):
         """Return means of a ticket from before new classes."""
         own = ticket.checked_means(count, finite=False)
         if own.shape[1] != width:
-            own = self.task.widened(own, width)  # classes that nobody predicted then
+            own = self.task.many.widened(own, width)  # classes that nobody predicted then
         if own.shape[1] != width:
             raise InputError(
                 f"ticket {ticket.number} is for {own.shape[1]} scores, but its label for {width}"
@@ -524,7 +530,7 @@ class Committee(Shell):
             return Asked(predictions, probabilities=chances)
         if mixed is not None and self._certain:
             theirs = np.hstack([*made, mixed.theirs]).astype(CODES)
-            encoded = self.task.encode_losses(predictions, self.task.dim)
+            encoded = self.task.many.encode_losses(predictions, self.task.dim)
             if isinstance(guard, Guard) and watched is not None:
                 encoded = guard.means(watched, encoded)
             return Asked(predictions, encoded, None, None, None, chances, theirs, book)
@@ -547,7 +553,7 @@ class Committee(Shell):
         """Return the guard's predictions of rounds, given those of the book's member."""
         encoded = None
         if whole and not self.task.layout.ragged:
-            encoded = self.task.encode_losses(predictions, self.task.dim)
+            encoded = self.task.many.encode_losses(predictions, self.task.dim)
         scores = None if own.scores is None else own.scores[0]
         return guard.look(predictions, own.predictions, encoded, own.mean, scores, whole)
 
@@ -631,10 +637,10 @@ class Committee(Shell):
         rounds, _, size = members.shape
         if mixed is not None:  # sets are judged by what they predict themselves
             theirs = mixed.theirs.reshape(-1, 1)
-            sets = self.task.encode_losses(theirs, size).reshape(rounds, -1, size)
+            sets = self.task.many.encode_losses(theirs, size).reshape(rounds, -1, size)
         else:
             sets = shares.means(members)
-        mean = self.task.encode_losses(predictions, size)
+        mean = self.task.many.encode_losses(predictions, size)
         if isinstance(guard, OneBook) and watched is not None:
             acted = np.flatnonzero(watched.paid[first : first + rounds, 0])
             mean[acted] = members[acted, guard.place]
@@ -783,7 +789,7 @@ class Committee(Shell):
 
     def _unshare(self) -> None:
         super()._unshare()
-        self._groups, self._shielding = Groups(self.members), Shield()
+        self._groups, self._shielding = self._groups.of(self.members), Shield()
         self._acceptance = copy(self._acceptance)
 
     def _going_on(self, members: Sequence[Member]) -> Self:
@@ -884,7 +890,7 @@ class Committee(Shell):
         >>> [round(learner.state_bytes(1000, classes=k) / 1e6, 1) for k in (3, 30, 300)]
         [0.8, 2.3, 17.4]
         """
-        task = self.task if classes is None else self.task.with_classes(classes)
+        task = self.task if classes is None else with_classes(self.task, classes)
         suited, features = self._suited(features, sparse), features - self._aside
         made = self.shares.state.nbytes + (0 if self.guard is None else self.guard.state.nbytes)
         made = made * len(suited) // len(self.members)
@@ -999,6 +1005,12 @@ class Committee(Shell):
         pairs = zip(self.members, members, strict=True)
         return state, [member._filled(own, keep) for member, own in pairs]
 
+    def _begin_anew(self, seed: int | None) -> None:
+        """Draw by a seed, as a new committee does; and so does the member of a guard."""
+        self._draws = Draws.from_seed(seed, self._BRANCH)
+        if isinstance(self.guard, OneBook):
+            self.guard.member._draws = Draws.from_seed(seed)
+
     def _reseed(self, seed: int) -> None:
         super()._reseed(seed)
         for j, member in enumerate(self.members):
@@ -1086,7 +1098,7 @@ class Committee(Shell):
         predictions = [own["prediction"] for own in room.members]
         made = Made(predictions, room["weights"], room.columns.get("mixed"))
         rows = self.rule.predictions(self.task, made)
-        paid = self.task.losses(rows, labels)
+        paid = self.task.many.losses(rows, labels)
         if (counts := room.columns.get("sample_weight")) is not None:
             paid *= counts
         return {"risk": paid, "target_loss": paid, "prediction": rows}
@@ -1094,9 +1106,9 @@ class Committee(Shell):
     def _guarded(self, room: Batch, labels: CheckedLabels) -> dict[str, np.ndarray]:
         """Return the columns of what was played under the guard."""
         rows, paid, target = room["played"], room["paid"], room.columns.get("losses")
-        target = self.task.losses(rows, labels) if target is None else target
+        target = self.task.many.losses(rows, labels) if target is None else target
         risk, book, averaged = paid[:, 0], paid[:, 1], room.columns.get("theirs")
-        averaged = self.task.losses(room["mixed"], labels) if averaged is None else averaged
+        averaged = self.task.many.losses(room["mixed"], labels) if averaged is None else averaged
         if (counts := room.columns.get("sample_weight")) is not None:
             target, risk, book, averaged = (own * counts for own in (target, risk, book, averaged))
         given = {"book": book, "account": paid[:, 2], "reserve": paid[:, 3], "acted": paid[:, 4]}
@@ -1130,7 +1142,7 @@ class Committee(Shell):
         members = zip(self.members, batch.members, states, strict=True)
         traces = tuple(member._trace(own, state, "") for member, own, state in members)
         names = ("risk", "target_loss", "weights", "member_risk")
-        prediction = self.task.predictions(batch["prediction"])
+        prediction = self.task.predictions.values(batch["prediction"])
         columns: dict[str, Any] = {name: batch[name] for name in names}
         for name in ("sample_weight", "probabilities", *GUARDED):
             columns[name] = batch.columns.get(name)

@@ -42,7 +42,7 @@ class FusedStep:
         self._labels = np.empty((1, checked.size), np.int64)
         self._uniforms = np.full((count, 1, 1), 0.5)
         self._trace = np.empty((round_rows(task), count))
-        self._predictions = np.empty((count, 1, task.prediction_size), np.int64)
+        self._predictions = np.empty((count, 1, task.predictions.size), np.int64)
         #: Members that draw their predictions, their draws, and the words of the keys of these.
         self._drawing = [j for j, own in enumerate(members) if not own.decoder.deterministic]
         self._draws: list[Draws] = []

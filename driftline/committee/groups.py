@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,15 @@ class Group:
         ends = (self.together[0], self.together[-1] + 1) if self.together else (0, 0)
         #: The places of the members that play together: a slice if these are adjacent.
         self.seats = slice(*ends) if ends[1] - ends[0] == len(self.together) else None
+
+    def of(self, members: Sequence[Member]) -> Group:
+        """Return the same group of other members, which are copies of all."""
+        made = copy(self)
+        made.members = [members[place] for place in self.places]
+        made.mapper, made.fused = made.members[0].mapper, None
+        made.alone = [(place, members[place]) for place, _ in self.alone]
+        made.fusing = [members[place] for place in self.together]
+        return made
 
     def seen(self, rows: Rows, start: int, stop: int) -> tuple[Rows, int]:
         """Return rows as the members see them, and where they begin; the map learns from them."""
@@ -133,6 +143,13 @@ class Groups:
         self._single = self.groups[0] if len(self.groups) == 1 else None
         #: Whether rows have a first value that most members do not see.
         self.split = any(group.reads_first for group in self.groups)
+
+    def of(self, members: Sequence[Member]) -> Groups:
+        """Return the groups of other members, which are copies of these."""
+        made = copy(self)
+        made.groups = [group.of(members) for group in self.groups]
+        made._single = made.groups[0] if len(made.groups) == 1 else None
+        return made
 
     def rest(self, rows: Rows) -> Rows:
         """Return rows as most members see them: without a first value that only some read."""

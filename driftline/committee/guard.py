@@ -332,7 +332,7 @@ class Guard(Account):
     ):
         self.levels, sets, heaviest = levels, len(SHARE_VALUES), check_heaviest(heaviest)
         self.known = tuple(sure_of(member, heaviest) for member in members)
-        if not self.sure or task.answers.kind not in ("classes", "sign"):
+        if not self.sure or not task.geometry.classes:
             raise InputError(
                 "a guard needs a member with a theorem for its losses, as dl.auto(task) has them "
                 f"for classes and signs; the members for {task!r:.80} have none"
@@ -343,8 +343,8 @@ class Guard(Account):
         ]
         more = sets + sets * len(members)
         super().__init__(task, np.array(kinds, dtype=np.int64), budget, heaviest, more)
-        self.labels = len(list(task.answers.all_labels))
-        limit, cost = task.doubt
+        self.labels = len(list(task.answers.labels.all))
+        limit, cost = task.predictions.doubt
         self.cost = cost if math.isfinite(limit) else math.inf
         self.ratio, self.chance, self.draws = 0.5, 0.0, math.isinf(self.cost)
         if math.isfinite(self.cost):
@@ -401,8 +401,7 @@ class Guard(Account):
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
         """Return places of labels: of a sign 0 or 1."""
-        labels = np.reshape(labels, -1)
-        made = (labels + 1) // 2 if self.task.kind == "sign" else labels
+        made = self.task.labels.codes(np.reshape(labels, -1))
         return np.ascontiguousarray(made, dtype=np.int64)
 
     def learn(
@@ -449,15 +448,15 @@ class Guard(Account):
             np.array(params),
             *(state, work, played, paid, book, rounds_of, kept),
         )
-        return Watched(2 * played - 1 if self.task.kind == "sign" else played, paid, book)
+        return Watched(self.task.labels.from_codes(played), paid, book)
 
     def means(self, watched: Watched, encoded: np.ndarray) -> np.ndarray:
         """Return mean loss encodings of predictions; ``encoded`` are those of what was drawn."""
         drawn = np.flatnonzero(watched.book[:, -1] == 1.0)
         if len(drawn) and math.isinf(self.cost):
-            rows = np.array(list(self.task.answers.all_labels))[:, np.newaxis]
+            rows = np.array(list(self.task.answers.labels.all))[:, np.newaxis]
             chances = 1.0 - watched.book[drawn, : self.labels]
-            encoded[drawn] = chances @ self.task.encode_losses(rows, self.task.dim)
+            encoded[drawn] = chances @ self.task.many.encode_losses(rows, self.task.dim)
         return encoded
 
     def _book(self, ticket: Ticket) -> np.ndarray:

@@ -317,10 +317,10 @@ class Mixture(Stateful):
 
     def __init__(self, members: Sequence[Member]):
         self.task, self.members = members[0].task, len(members)
-        self.labels = len(list(self.task.answers.all_labels))
+        self.labels = len(list(self.task.answers.labels.all))
         #: Members without probabilities.
         self.sure = [j for j, member in enumerate(members) if member.nats is None]
-        limit, cost = self.task.doubt
+        limit, cost = self.task.predictions.doubt
         self.cost = cost if math.isfinite(limit) else math.inf
         self.state = np.full(TEMPERATURES * (self.members + 1), 1.0 / TEMPERATURES)
 
@@ -339,15 +339,9 @@ class Mixture(Stateful):
         """Write scores of members without probabilities: of what each of all members predicts."""
         for j in self.sure:
             scores[:, :, j] = 0.0
-            codes = self._codes(np.reshape(predictions[j], -1))
+            codes = self.task.labels.codes(np.reshape(predictions[j], -1))
             rounds = np.flatnonzero(codes >= 0)
             scores[rounds, codes[rounds], j] = SURE
-
-    def _codes(self, labels: np.ndarray) -> np.ndarray:
-        return (labels + 1) // 2 if self.task.kind == "sign" else labels
-
-    def _numbers(self, codes: np.ndarray) -> np.ndarray:
-        return 2 * codes - 1 if self.task.kind == "sign" else codes
 
     def learn(
         self,
@@ -367,7 +361,7 @@ class Mixture(Stateful):
         """
         counts = ONCE if sample_weight is None else np.ascontiguousarray(sample_weight)
         log = SILENT if alarms is None else (PARAMS, alarms.state)
-        codes = np.ascontiguousarray(self._codes(np.reshape(labels, -1)))
+        codes = np.ascontiguousarray(self.task.labels.codes(np.reshape(labels, -1)))
         given = (np.ascontiguousarray(losses), codes, counts)
         return self._mix(shares, scores, *given, (*log, *(late or AT_ONCE)), NOT_ASKED, out)
 
@@ -399,7 +393,12 @@ class Mixture(Stateful):
             *(shares.grid, shares.state, self.state, work),
             *(weights, probabilities, made, theirs, *rest),
         )
-        return Mixed(weights, probabilities, self._numbers(made), self._numbers(theirs))
+        return Mixed(
+            weights,
+            probabilities,
+            self.task.labels.from_codes(made),
+            self.task.labels.from_codes(theirs),
+        )
 
     def resume(self, state: object) -> None:
         """Go on from a saved state, if it is valid for this number of members."""

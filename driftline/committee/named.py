@@ -107,6 +107,7 @@ def _loss(task: Task, certain: bool) -> Loss:
     made = certain_loss(task)
     if made is not None and certain:
         return made
-    if made is not None and task.answers.kind in ("classes", "sign", "tags", "chain"):
+    geometry = task.geometry
+    if made is not None and (geometry.classes or geometry.tags or geometry.part_size):
         return made.loss
     return ConvolutionalFenchelYoung(task)

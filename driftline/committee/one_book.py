@@ -196,7 +196,7 @@ class OneBook(Account):
         ``rows`` are predictions of the committee as rows of numbers, ``book`` the columns of its
         member; where some rounds are only ``asked`` for, with the member's ``scores``.
         """
-        theirs, given = self.task.losses(rows, labels), np.zeros((len(rows), COLUMNS))
+        theirs, given = self.task.many.losses(rows, labels), np.zeros((len(rows), COLUMNS))
         counts = book.get("sample_weight")
         ones = np.ones(len(rows)) if counts is None else np.where(counts > 0.0, counts, 1.0)
         loss, own = book["loss"] / ones, book["risk"] / ones
@@ -226,7 +226,10 @@ class OneBook(Account):
         made = np.full(len(rows), self.largest)
         if (scores := book.get("scores")) is None or not len(rows):
             return made
-        decoder, encoded = self.member.parts.decoder, self.task.encode_losses(rows, self.task.dim)
+        decoder, encoded = (
+            self.member.parts.decoder,
+            self.task.many.encode_losses(rows, self.task.dim),
+        )
         for i, theta in enumerate(scores[places]):
             made[i] = self.reserve_of(encoded[i], decoder.mean_loss_encoding(theta))
         return made
@@ -287,12 +290,12 @@ class OneBook(Account):
         own = min(own, self.largest)  # whatever the ticket's distributions say
         ratio, may = 1.0 - self.member.parts.decoder.surrogate_gap, own
         if not self.task.layout.ragged and len(scores) == self.task.dim:
-            value, _ = self.member.parts.loss.value_and_grad(scores, self.task.label(label))
+            value, _ = self.member.parts.loss.value_and_grad(scores, self.task.labels.value(label))
             may = max(may, ratio * value)
         paid = own
         if book[-1] == 0.0:
-            row = np.atleast_2d(self.task.numbers(ticket.prediction))
-            (paid,) = self.task.losses(row, [label])
+            row = np.atleast_2d(self.task.predictions.numbers(ticket.prediction))
+            (paid,) = self.task.many.losses(row, [label])
         return np.array([ticket.rounds, paid, min(may, self.largest), 0.0, book[-1]])
 
     def _most_of(self, ticket: Ticket) -> float:

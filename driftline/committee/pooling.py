@@ -65,21 +65,21 @@ def chances_and_doubt(
     task = learner.task
     if not gives_probabilities(task):
         raise InputError(f"chances are those of classes, levels and tags, but the task is {task!r}")
-    if task.kind == "tags":
+    if task.geometry.tags:
         tags = tag_chances(learner, X, vote)[0]
         return tags, np.zeros(len(tags), dtype=bool)
     if learner.features is None:  # nothing is known yet, not even how many features there are
-        count = len(list(task.answers.all_labels))
+        count = len(list(task.answers.labels.all))
         return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
     if isinstance(learner, Committee) and learner.rule.scored:
         looked = learner.look(X)
         assert looked.probabilities is not None
-        none = (looked.predictions[:, 0] < 0) & (task.kind != "sign")
+        none = (looked.predictions[:, 0] < 0) & (not task.labels.signs)
         return np.log(looked.probabilities), none
     weights, scores = beliefs(learner, X)
     codes = voted(learner, scores) if vote else None
     none = np.zeros(scores.shape[1], dtype=bool)
-    if codes is not None and task.kind != "sign":
+    if codes is not None and not task.labels.signs:
         none = codes[:, 0] < 0
     return log_probabilities(task, scores, weights[np.newaxis], codes), none
 
@@ -118,7 +118,7 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
     made = [member.top_rows(own) for member, own in zip(members, scores, strict=True)]
     if not isinstance(learner, Committee):
         return made[0]
-    return learner.task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
+    return learner.task.many.average(made, np.tile(learner.weights, (scores.shape[1], 1)))
 
 
 def _takes_top(learner: Member | Committee) -> bool:

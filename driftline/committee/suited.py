@@ -27,13 +27,13 @@ def certain_loss(task: Any) -> Scaled | None:
     Scaled(loss=Logistic(task=Multiclass(classes=3), base=2.0), factor=2.0)
     """
     task = task.answers
-    if task.kind in ("classes", "sign", "tags"):
+    if task.geometry.classes or task.geometry.tags:
         return Scaled(Logistic(task), 2.0)
-    if task.kind == "relevance":
+    if task.labels.graded:
         return Scaled(PairwiseLogistic(task, most=max(DOCUMENTS, 2 * task.fewest)), 2.0)
-    if task.kind == "chain":
+    if task.geometry.part_size:
         return Scaled(CRF(task), 2.0)
-    if task.predicts_top and hasattr(task, "loss_factor"):
+    if task.geometry.vertex_loss is not None:
         loss = SparseMAP(task)
         factor = 2.0 * Argmax(loss).kappa
         return Scaled(loss, factor) if math.isfinite(factor) else None
@@ -42,7 +42,7 @@ def certain_loss(task: Any) -> Scaled | None:
 
 def certain_decoder(task: Task, loss: Loss) -> Decoder:
     """Return the deterministic decoder of a task: the best label, or none in doubt."""
-    limit, cost = task.doubt
+    limit, cost = task.predictions.doubt
     return Argmax(loss) if math.isinf(limit) else Abstain(loss, cost)
 
 

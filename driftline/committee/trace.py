@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,15 @@ from driftline.parts import from_config
 from driftline.state import archive
 from driftline.state.loading import member_kind
 from driftline.trace import (
+    ASKED,
+    CAME,
+    Column,
     Trace,
+    checked,
     column,
     joined,
-    predictions,
+    of_rounds,
     read_file,
-    rounds_that_came,
     with_suffix,
 )
 from driftline.typing import Inputs, Json, Labels, Saved
@@ -37,6 +40,12 @@ WEIGHT, ARRIVAL = "sample_weight", "arrival"
 #: what was reserved for it, the share of predictions that were refused, and the target loss of what
 #: is most probable in the mean of all members' probabilities.
 GUARDED = ("book", "account", "reserve", "acted", "averaged")
+
+KINDS = {name: Column(CAME) for name in ("risk", "target_loss")}
+KINDS |= {name: Column(ASKED) for name in (WEIGHT, *GUARDED)}
+KINDS["weights"], KINDS["member_risk"] = Column(ASKED, ndims=(2,)), Column(CAME, ndims=(2,))
+KINDS["prediction"] = Column(ASKED, (np.float64, np.int64), (1, 2))
+KINDS[ARRIVAL], KINDS["probabilities"] = Column(ASKED, (np.int64,)), Column(ASKED, ndims=(2,))
 
 
 class AuditOrigin(NamedTuple):
@@ -85,6 +94,9 @@ class CommitteeTrace:
     acted: np.ndarray | None = None
     averaged: np.ndarray | None = None
 
+    #: What is known of the columns.
+    kinds: ClassVar[Mapping[str, Column]] = KINDS
+
     def __len__(self) -> int:
         """Return the number of rounds."""
         return len(self.risk)
@@ -107,18 +119,14 @@ class CommitteeTrace:
 
     def rounds_of(self, late: Any) -> CommitteeTrace:
         """Return the rounds of a run whose labels came late, from its events."""
-        asked, told = late.ask_events, late.tell_events[late.carried :]
-        came = told >= 0
+        told = late.tell_events[late.carried :]
         members = tuple(member.rounds_of(late) for member in self.members)
-        columns: dict[str, Any] = {name: getattr(self, name)[asked] for name in COLUMNS}
-        for name in ("risk", "target_loss"):
-            columns[name] = np.where(came, columns[name], np.nan)
-        columns["member_risk"] = np.where(came[:, np.newaxis], columns["member_risk"], np.nan)
-        for name in ("sample_weight", "probabilities", *GUARDED):
-            if (own := getattr(self, name)) is not None:
-                columns[name] = own[asked]
+        whole = self.own_columns()
+        if self.probabilities is not None:
+            whole["probabilities"] = self.probabilities
+        columns: dict[str, Any] = of_rounds(whole, KINDS, late)
         if self.book is not None:  # a label that comes at once is told with its step
-            columns["book"] = np.where(came, self.book[told], columns["book"])
+            columns["book"] = np.where(told >= 0, self.book[told], columns["book"])
         carried = members[0].carried if members else 0
         late_rounds = {"arrival": late.arrivals, "carried": carried, "members": members}
         return replace(self, **columns, **late_rounds)
@@ -212,17 +220,13 @@ class CommitteeTrace:
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> CommitteeTrace:
         """Return the trace from what :meth:`to_saved` returned, if it is valid."""
         arrays = all_arrays(about["same"], arrays)
-        rounds = len(column(arrays, "risk", came=slice(0, 0)))
-        came = rounds_that_came(arrays, rounds)
-        names = ("risk", "target_loss")
-        made: dict[str, Any] = {name: column(arrays, name, rounds, came=came) for name in names}
+        rounds = len(column(arrays, "risk", KINDS["risk"], came=slice(0, 0)))
+        optional = GUARDED if GUARDED[0] not in arrays else ()
+        more = (WEIGHT, ARRIVAL, "probabilities")
+        made: dict[str, Any] = checked(arrays, KINDS, rounds, *more, *optional)
         if ARRIVAL in arrays:
-            made |= {ARRIVAL: arrays[ARRIVAL], "carried": about["carried"]}
-        made["prediction"] = predictions(arrays, rounds)
-        weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
-        if GUARDED[0] in arrays:
-            every = slice(None)
-            made |= {name: column(arrays, name, rounds, came=every) for name in GUARDED}
+            made["carried"] = about["carried"]
+        weight = {WEIGHT: arrays[WEIGHT]} if WEIGHT in arrays else {}
         members = []
         for j, part in enumerate(about["members"]):
             start = f"{j}."
@@ -234,13 +238,11 @@ class CommitteeTrace:
                     f"{rounds}"
                 )
         for name in ("weights", "member_risk"):
-            only = came if name == "member_risk" else slice(None)
-            made[name] = column(arrays, name, rounds, ndims=(2,), came=only)
             if not members or made[name].shape[1] != len(members):
                 raise InputError(
                     f"{name!r} has the shape {made[name].shape} for {len(members)} members"
                 )
-        return cls(**made, **weight, members=tuple(members), origin=_origin(about, arrays))
+        return cls(**made, members=tuple(members), origin=_origin(about, arrays))
 
     @classmethod
     def load(cls, path: str | Path) -> CommitteeTrace:

@@ -84,8 +84,8 @@ class Abstain(Decoder):
     def __post_init__(self) -> None:
         """Refuse losses that are not of probabilities of classes, and those without a gap."""
         task, loss = self.loss.task, self.loss
-        if task.kind != "classes" or loss.nats is None:
-            other = "dl.tasks.Multiclass(2)" if task.kind == "sign" else "dl.tasks.Multiclass"
+        if task.geometry.classes != task.dim or loss.nats is None:
+            other = "dl.tasks.Multiclass(2)" if task.labels.signs else "dl.tasks.Multiclass"
             raise NoGuaranteeError(
                 "Abstain compares the probabilities of classes, which are those of the logistic "
                 f"loss: use dl.losses.Logistic with {other}, not {loss!r}"
@@ -117,7 +117,7 @@ class Abstain(Decoder):
     @property
     def params(self) -> tuple[float, ...]:
         """The limit of doubt, and the cost."""
-        return tuple(self.task.doubt)
+        return tuple(self.task.predictions.doubt)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the prediction."""

@@ -44,4 +44,4 @@ class Answer(Argmax):
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the classes of highest score, a row each."""
-        return self.loss.task.top_rows(scores)
+        return self.loss.task.many.top(scores)

@@ -143,7 +143,7 @@ class Argmax(Decoder):
     def __post_init__(self) -> None:
         """Refuse tasks whose predictions are not their labels."""
         task = self.loss.task
-        if not task.predicts_top:
+        if not task.geometry.predicts_top:
             raise NoGuaranteeError(f"Argmax needs a task that predicts labels, not {task!r}")
 
     @property
@@ -152,11 +152,11 @@ class Argmax(Decoder):
         task = self.loss.task
         if task.zero_one:
             return decode_argmax
-        if task.kind == "tags":
+        if task.geometry.tags:
             return decode_signs
         if self.loss.discounts_at is not None:
             return decode_order
-        if task.kind == "chain":
+        if task.geometry.part_size:
             return decode_path
         return decode_vertex if finds_vertices(task) else None
 
@@ -173,7 +173,7 @@ class Argmax(Decoder):
     @property
     def draw_kernel(self) -> Kernel | None:
         """For ranks, the order that was found."""
-        ranks = self.kernel is decode_order and self.loss.task.predicts_ranks
+        ranks = self.kernel is decode_order and self.loss.task.predictions.ranks
         return draw_order if ranks else None
 
     def scratch(self, size: int) -> int:
@@ -194,7 +194,8 @@ class Argmax(Decoder):
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the argmax."""
         task = self.loss.task
-        return task.top_loss_encoding(check_scores(theta, task))
+        theta = check_scores(theta, task)
+        return task.geometry.encode_loss(task.top_prediction(theta), theta.size)
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the target loss of the argmax; rounding errors of 0 are set to 0."""

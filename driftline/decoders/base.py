@@ -150,7 +150,7 @@ class Decoder(Part):
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of integers for each row of scores."""
-        return self.task.top_rows(scores)
+        return self.task.many.top(scores)
 
     def _decode(
         self, theta: np.ndarray, target: np.ndarray, offset: float
@@ -265,7 +265,7 @@ class ValueDecoder(Decoder):
 
     def scratch(self, size: int) -> int:
         """Return room for losses, squared gradients and chances of all labels."""
-        return 3 * len(self.loss.task.all_labels)
+        return 3 * len(self.loss.task.labels.all)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
@@ -274,7 +274,7 @@ class ValueDecoder(Decoder):
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the probability of missing ``label`` at scores ``theta``."""
-        index = list(self.loss.task.all_labels).index(label)
+        index = list(self.loss.task.labels.all).index(label)
         return float(self._wrong(theta)[index])
 
     def _wrong(self, theta: np.ndarray) -> np.ndarray:

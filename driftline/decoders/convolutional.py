@@ -116,11 +116,11 @@ class Convolutional(Decoder):
         """Draw a prediction at scores ``theta``."""
         task = self.loss.task
         if self._surrogate.finds_chances:
-            chances, row = self._chances(theta), np.empty(task.prediction_size, dtype=np.int64)
+            chances, row = (self._chances(theta), np.empty(task.predictions.size, dtype=np.int64))
             given = (np.asarray(task.params(theta.size), dtype=np.float64), np.asarray(uniforms))
             kernels = task._need_kernels("draw")
             kernels.draw(np.empty(theta.size), *given, chances, row, np.empty(theta.size))
-            return task.prediction(row)
+            return task.predictions.value(row)
         found = self._known(theta)
         return super().draw(theta, uniforms) if found is None else draw_atom(found, uniforms[0])
 

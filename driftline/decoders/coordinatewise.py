@@ -51,7 +51,7 @@ class Coordinatewise(Decoder):
     def __post_init__(self) -> None:
         """Refuse other losses and bases without a gap."""
         family = self.loss.family
-        if not (isinstance(family, Logistic) and family.task.kind == "tags"):
+        if not (isinstance(family, Logistic) and family.task.geometry.tags):
             raise NoGuaranteeError(
                 f"Coordinatewise is made for Logistic(Multilabel(...)), not for {self.loss!r}"
             )

@@ -31,12 +31,12 @@ def default_decoder(loss: Loss, task: Task | None = None) -> tuple[Loss, Decoder
     """
     family = loss.family
     if task is not None and task.answers is not task:
-        return loss, Abstain(loss, task.doubt.cost)
+        return loss, Abstain(loss, task.predictions.doubt.cost)
     if isinstance(family, ConvolutionalFenchelYoung):
         return loss, Convolutional(loss)
     if isinstance(family, FenchelYoung):
         return loss, NearestVertex(loss)
-    if loss.task.kind == "tags":
+    if loss.task.geometry.tags:
         return loss, Coordinatewise(loss)
     if loss.task.zero_one:
         return loss, GapOptimal(loss)

@@ -91,25 +91,28 @@ class GapOptimal(ValueDecoder):
 
     def __post_init__(self) -> None:
         """Refuse losses without a gap."""
-        if self.loss.task.loss_matrix is None:
+        if self.loss.task.geometry.loss_matrix is None:
             self._check_parts()
         self._require_best_gap()
 
     @property
     def kernel(self) -> Kernel | None:
         """The kernel for the 0-1 loss; any other finite loss takes a linear program."""
-        return decode_by_values if self.loss.task.loss_matrix is None else None
+        return decode_by_values if self.loss.task.geometry.loss_matrix is None else None
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
         task: Any = self.loss.task
-        if task.loss_matrix is None:
+        if task.geometry.loss_matrix is None:
             return super().mean_loss_encoding(theta)
-        return least_ratio(task.loss_matrix, self.loss.values(theta)[0]) @ task.prediction_matrix
+        return (
+            least_ratio(task.geometry.loss_matrix, self.loss.values(theta)[0])
+            @ task.prediction_matrix
+        )
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss at scores ``theta`` when ``label`` is true."""
-        if self.loss.task.loss_matrix is not None:
+        if self.loss.task.geometry.loss_matrix is not None:
             return Decoder.risk(self, theta, label)
         return super().risk(theta, label)
 

@@ -85,7 +85,7 @@ class Marginal(Decoder):
 
     def __post_init__(self) -> None:
         """Refuse losses other than those of chains, and those with a gap below 1/2."""
-        if not (isinstance(self.loss.family, CRF) and self.loss.task.kind == "chain"):
+        if not (isinstance(self.loss.family, CRF) and self.loss.task.geometry.part_size):
             raise NoGuaranteeError(
                 f"Marginal is made for CRF(Sequence(...)), not for {self.loss!r}"
             )
@@ -99,7 +99,7 @@ class Marginal(Decoder):
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
         task: Any = self.loss.task
-        hull, mean = task.hull_of(theta), np.zeros(np.size(theta))
+        hull, mean = task.geometry.hull_of(theta), np.zeros(np.size(theta))
         chances = hull.split(hull.marginals(check_scores(theta, task))[1])[0]
         given = 0.5 * np.log2(np.maximum(1.0, 4.0 * chances))
         top = np.arange(hull.length), chances.argmax(axis=1)
@@ -116,7 +116,7 @@ class Marginal(Decoder):
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a sequence at scores ``theta``."""
         task: Any = self.loss.task
-        mean = task.folded(self.mean_loss_encoding(theta))
-        row = np.empty(task.hull_of(theta).length, dtype=np.int64)
+        mean = task.geometry.folded(self.mean_loss_encoding(theta))
+        row = np.empty(task.geometry.hull_of(theta).length, dtype=np.int64)
         draw_apart(mean, np.array(self.params), uniforms, np.empty(0), row, np.empty(mean.size))
         return row

@@ -113,7 +113,7 @@ class NearestVertex(Decoder):
     def _of_classes(self) -> bool:
         """Whether this is the logistic loss of classes, which has a kernel."""
         family = self.loss.family
-        return isinstance(family, Logistic) and family.task.kind in ("classes", "sign")
+        return isinstance(family, Logistic) and family.task.geometry.classes > 0
 
     @property
     def kernel(self) -> Kernel | None:
@@ -146,13 +146,13 @@ class NearestVertex(Decoder):
     def scratch(self, size: int) -> int:
         """Return one number per label, for classes; for others, room for a vertex."""
         if self._of_classes:
-            return len(self.loss.task.all_labels)
+            return len(self.loss.task.labels.all)
         return vertex_scratch(self.loss.task, size) if self.kernel is nearest_vertex else 0
 
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the mean encoding of the prediction at scores ``theta``."""
         family: Any = self.loss.family
-        hull = family.task.hull_of(np.asarray(theta))
+        hull = family.task.geometry.hull_of(np.asarray(theta))
         mu = family.mean_prediction(theta)  # a factor of the loss does not change it
         vertex = hull.maximize(mu)
         norm = family.nearest_vertex_norm
@@ -164,7 +164,7 @@ class NearestVertex(Decoder):
         """Return the expected loss encoding of the prediction at scores ``theta``."""
         if self._of_classes:
             return super().mean_loss_encoding(theta)
-        return self.loss.task.loss_of_mean(self.mean_encoding(theta))
+        return self.loss.task.geometry.loss_of_mean(self.mean_encoding(theta))
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss, exact where it is small."""
@@ -172,4 +172,7 @@ class NearestVertex(Decoder):
             return super().risk(theta, label)
         task = self.loss.task
         target, mean = task.encode(label), self.mean_encoding(theta)
-        return max(0.0, float(target @ (task.loss_of_mean(mean) - task.loss_of_mean(target))))
+        return max(
+            0.0,
+            float(target @ (task.geometry.loss_of_mean(mean) - task.geometry.loss_of_mean(target))),
+        )

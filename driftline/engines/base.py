@@ -416,8 +416,8 @@ class Engine(Stateful):
         task, decoder = self.parts.task, self.parts.decoder
         scores = [self.scores(rows, t) for t in range(rows.rounds)]
         pairs = zip(scores, uniforms, strict=True)
-        made = [task.numbers(decoder.draw(theta, uniform)) for theta, uniform in pairs]
-        predictions = task.prediction_rows(len(made), max(map(len, made), default=0))
+        made = [task.predictions.numbers(decoder.draw(theta, uniform)) for theta, uniform in pairs]
+        predictions = task.predictions.rows(len(made), max(map(len, made), default=0))
         for row, numbers in zip(predictions, made, strict=True):
             row[: len(numbers)] = numbers
         encoded = [decoder.mean_loss_encoding(theta) for theta in scores] if means else ()

@@ -84,7 +84,7 @@ class CompiledEngine(Engine):
             (
                 size,
                 loss.workspace(size),
-                max(decoder.scratch(size), task.scratch(size)),
+                max(decoder.scratch(size), task.geometry.scratch(size)),
                 len(rate.memory(self.parts.setting)),
                 int(intercept),
             ),
@@ -280,7 +280,10 @@ class CompiledEngine(Engine):
         encoded = (tables[0] if whole else np.hstack(tables))[at.MEANS :].T
         if not isinstance(rows, Groups):
             return Asked(made, encoded[:, :size], scores=encoded[np.newaxis, :, size:])
-        pairs, unfolded = zip(encoded, rows.score_sizes, strict=True), self.parts.task.unfolded
+        pairs, unfolded = (
+            zip(encoded, rows.score_sizes, strict=True),
+            self.parts.task.geometry.unfolded,
+        )
         return Asked(made, [unfolded(row[:own].copy()) for row, own in pairs])
 
     def _started(self, rows: Rows) -> np.ndarray:
@@ -293,13 +296,13 @@ class CompiledEngine(Engine):
         """Return some label, as a row, and how wide predictions are."""
         if (known := self._label) is None:
             task = self.parts.task
-            label = task.any_label(rows.largest if isinstance(rows, Groups) else size)
-            known = label[np.newaxis], task.prediction_width([label])
+            label = task.labels.any(rows.largest if isinstance(rows, Groups) else size)
+            known = label[np.newaxis], task.predictions.width([label])
             self._label = None if isinstance(rows, Groups) else known
         return known
 
     def _any_labels(self, rows: Groups, start: int, stop: int) -> list[np.ndarray]:
         """Return some label for each of some rounds."""
         sizes = rows.sizes[start:stop].tolist()
-        known = {size: self.parts.task.any_label(size) for size in set(sizes)}
+        known = {size: self.parts.task.labels.any(size) for size in set(sizes)}
         return [known[size] for size in sizes]

@@ -78,14 +78,14 @@ class PlainEngine(Engine):
         theta = rows.scores(self.stored, False, index, intercept)
         if block.scores is not None:
             block.scores[t] = theta
-        label = task.label(block.labels[t])
+        label = task.labels.value(block.labels[t])
         value, grad = loss.value_and_grad(theta, label)
         value, grad, risk = weight * value, weight * grad, weight * decoder.risk(theta, label)
         if not np.isfinite(value):
             return False
         input_sq *= weight
         prediction = decoder.draw(theta, block.uniforms[t])
-        written = task.numbers(prediction)
+        written = task.predictions.numbers(prediction)
         block.predictions[t, : written.size] = written
         target_loss = weight * task.loss(prediction, label)
         if block.asked is not None and block.asked[t]:

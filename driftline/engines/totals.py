@@ -64,7 +64,7 @@ class Totals:
         total, gradient = 0.0, np.zeros_like(weights)
         for t, label in zip(range(start, stop), labels, strict=True):
             theta = rows.scores(weights, False, t, self.intercept)
-            value, grad = self.loss.value_and_grad(theta, self.loss.task.label(label))
+            value, grad = self.loss.value_and_grad(theta, self.loss.task.labels.value(label))
             total += value
             gradient += rows.gradient(grad, t, self.intercept)
         return total, gradient

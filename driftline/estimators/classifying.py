@@ -182,7 +182,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         if self._labels is None:  # tags, which have numbers
             return list(self.classes_)
         names = self._labels.names.tolist()
-        return [*names, "(other)"] if self._task.kind != "tags" and len(names) == 1 else names
+        return [*names, "(other)"] if not self._task.geometry.tags and len(names) == 1 else names
 
     def _knows(self, classes: npt.ArrayLike | None) -> bool:
         """Return quickly whether these classes are known: many callers pass them every time."""

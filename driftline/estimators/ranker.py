@@ -15,8 +15,7 @@ from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.queries import starts_of
 from driftline.inputs import WIDE
-from driftline.tasks import NDCG
-from driftline.tasks.base import whole_numbers
+from driftline.tasks import NDCG, whole_numbers
 from driftline.typing import Inputs, Labels
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class DriftRanker(DriftEstimator):
         if grades.shape != ranks.shape:
             raise InputError(f"expected {len(ranks)} grades, but their shape is {grades.shape}")
         pairs = [slice(*pair) for pair in _pairs(starts_of(len(ranks), qid, group))]
-        asked = [pair for pair in pairs if not task.idle(grades[pair])]
+        asked = [pair for pair in pairs if not task.geometry.idle(grades[pair])]
         losses = [task.loss(ranks[pair], grades[pair]) for pair in asked]
         return 1.0 - float(np.mean(losses)) if losses else 1.0
 

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.estimators.queries import starts_of
-from driftline.tasks import NDCG
-from driftline.tasks.base import real_numbers, whole_numbers
+from driftline.tasks import NDCG, real_numbers, whole_numbers
 
 __all__ = ["RankingScores", "ranking_scores"]
 

@@ -38,7 +38,7 @@ def _later() -> Iterator[None]:
 class _Several(Map):
     """Base of maps that are made of others."""
 
-    made_from: ClassVar[tuple[str, ...]] = ("maps",)
+    _made_from: ClassVar[tuple[str, ...]] = ("maps",)
 
     def __init__(self, *several: Map, maps: Sequence[Map] = ()):
         if not isinstance(maps, (tuple, list)):

@@ -70,7 +70,7 @@ class Fitted(Map):
     (50, 2)
     """
 
-    made_from = ("name", "columns")
+    _made_from = ("name", "columns")
     dense_only = True
 
     #: The transformer that was given last under each name.

@@ -27,7 +27,7 @@ class Narrow(Chain):
     map: Map
     most: int = 64
 
-    made_from = ("map", "most")
+    _made_from = ("map", "most")
     dense_only = True
     several = same_entries = False
 

@@ -86,6 +86,6 @@ class Quadratic(Chain):
     [0.64, 0.91, 0.64]
     """
 
-    made_from = ()
+    _made_from = ()
     maps = (Standardise(constant=False), Products())
     most_norm = 9.0

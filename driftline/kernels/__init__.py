@@ -39,7 +39,10 @@ from driftline.kernels.products import pitch_of as pitch_of
 from driftline.kernels.products import product as product
 from driftline.kernels.products import product_from as product_from
 from driftline.kernels.products import turn as turn
+from driftline.kernels.program import REPLAYED_COLUMNS as REPLAYED_COLUMNS
+from driftline.kernels.program import TRACE_COLUMNS as TRACE_COLUMNS
 from driftline.kernels.program import Program as Program
+from driftline.kernels.program import round_table as round_table
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import AVERAGE as AVERAGE
 from driftline.kernels.signatures import BALANCE as BALANCE
@@ -68,7 +71,6 @@ from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import MIXTURE as MIXTURE
 from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import POOL as POOL
-from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import SCALE as SCALE
 from driftline.kernels.signatures import SCALE_ROUNDS as SCALE_ROUNDS
@@ -89,7 +91,6 @@ from driftline.kernels.sparse import play_sparse as play_sparse
 from driftline.kernels.sparse_chains import play_sparse_chains as play_sparse_chains
 from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
-from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.systems import eliminate as eliminate
 from driftline.kernels.systems import factorise as factorise
 from driftline.kernels.systems import furthest as furthest

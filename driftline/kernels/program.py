@@ -62,6 +62,14 @@ MEANS, SCORES = len(TRACE_COLUMNS), len(SOLVED_COLUMNS)
 ROW = {name: row for row, name in enumerate(SOLVED_COLUMNS)}
 
 
+def round_table(
+    count: int, columns: Sequence[str] = TRACE_COLUMNS
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return zeros with a row for each column of a record of rounds, and the rows by name."""
+    table = np.zeros((len(columns), count))
+    return table, dict(zip(columns, table, strict=True))
+
+
 @dataclass(frozen=True)
 class Program:
     """Addresses, sizes and parameters of one learner's parts."""

@@ -235,9 +235,6 @@ TOTAL_SPARSE = {place: _total(*_csr(types.float64, index)) for place, index in I
 #: ``point(point, params, scratch, out)``: a polytope's oracle or projection.
 POINT = types.void(vector, vector, vector, vector)
 
-#: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
-RANKS = types.void(vector, vector, vector, vector, integers)
-
 #: ``shares(losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs,
 #: params, log, rounds, paid)``: the weights of members, round after round; beliefs, if there are
 #: any, from surrogate losses; and a log of alarms, where the weighted mean of losses rises. Where

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.kernels.backend import types
-from driftline.kernels.compile import helper, kernel
+from driftline.kernels.compile import helper
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -25,17 +24,3 @@ def spread(uniform, i):
     bits = (bits ^ (bits >> np.uint64(27))) * SECOND
     bits = bits ^ (bits >> np.uint64(31))
     return (bits >> np.uint64(11)) / 9007199254740992.0
-
-
-@kernel(types.void(types.float64, types.Array(types.float64, 1, "C")))
-def fill(uniform, out):
-    """Write the first numbers that one uniform number stands for."""
-    for i in range(out.size):
-        out[i] = spread(uniform, i)
-
-
-def spread_out(uniform: float, count: int) -> np.ndarray:
-    """Return the first ``count`` numbers that one uniform number stands for."""
-    out = np.empty(count)
-    fill(float(uniform), out)
-    return out

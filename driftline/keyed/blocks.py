@@ -199,7 +199,7 @@ class Blocks(Store):
         worker._outstanding = Outstanding(numbers)
         return worker
 
-    def leave(self, slot: int) -> None:
+    def leave(self, slot: int, told: tuple[Any, Any] | None = None) -> None:
         """Keep what the worker has become."""
         worker = self.worker
         (self.blank.add if worker.features is None else self.blank.discard)(slot)

@@ -278,7 +278,7 @@ class _Play:
         def together() -> Sequence[Prediction]:
             rows, labels = _stack(events), [event.label for event in events]
             numbers = learner.run(rows, labels, audit=False).prediction
-            return [self._player.task.prediction(np.atleast_1d(own)) for own in numbers]
+            return [self._player.task.predictions.value(np.atleast_1d(own)) for own in numbers]
 
         predictions = self._together(together, events)
         for i, event in enumerate(events):
@@ -359,7 +359,7 @@ class _Play:
         if event.id in early:
             return
         try:
-            task.check_label(event.label)
+            task.labels.check(event.label)
         except InputError as error:
             self.refuse(event, error)
             return

@@ -1,7 +1,9 @@
 """Learners of any kind by slot, kept as images of their states.
 
-An image is what :class:`~driftline.state.Leaves` reads: arrays and plain values. A few learners are
-*live*: those of the slots that were used last, which need not be written and read for every row.
+An image is what :class:`~driftline.state.Leaves` reads: arrays and plain values. Some learners are
+*live*: those of the slots that were used last. A step of a live learner is not followed by a new
+image but by an entry of a journal, which is played again where the learner itself is lost, as by an
+exception: so every slot has its state twice, and a step of a key costs little more than a step.
 Other images are packed: the bytes of all arrays in pages, without those that are the same in the
 first image of these shapes, as most are of a learner that has seen a few rows.
 """
@@ -24,13 +26,17 @@ from driftline.inputs import Rows
 from driftline.keyed.store import Store
 from driftline.learner import OGD, Learner
 from driftline.learner.outstanding import Outstanding
-from driftline.state.stateful import PLAIN, Leaves
+from driftline.state.stateful import Leaves
 from driftline.typing import Json, Saved
 
 __all__ = ["Images", "fits_shared"]
 
-#: How many learners are live, and how many words of 8 bytes a page has.
-LIVE, PAGE = 32, 8
+#: About how many bytes live learners have, how many learners at least and at most are live, how
+#: many rows a journal has, and how many words of 8 bytes a page.
+ROOM, FEWEST, MOST, ROWS, PAGE = 1 << 27, 8, 256, 32, 8
+
+#: The types of values that are plain data.
+PLAIN = (type(None), bool, int, float, str, tuple)
 
 #: The version of the fields in a file.
 VERSION = 1
@@ -128,7 +134,9 @@ class Images(Store):
         self._kept: dict[int, Image | Packed] = {}
         self._live: OrderedDict[int, Live] = OrderedDict()
         self._spare: list[Live] = []
-        self._now = self._new
+        self._now, self._loose, self._most = self._new, False, FEWEST
+        #: Rows and labels that slots have learned from since their images.
+        self._journal: dict[int, list[tuple[Any, Any]]] = {}
         #: Slots that came from a file, and that nobody has looked at yet.
         self._unchecked: set[int] = set()
         self._layouts: dict[tuple[Any, Shapes], Layout] = {}
@@ -143,36 +151,56 @@ class Images(Store):
             live = self._written(self._idle(), kept, self._seed_of(slot))
             if slot in self._unchecked:
                 live = self._checked(slot, live)
+            for x, label in self._journal.get(slot, ()):
+                live.learner.learn_row(x, label)
             self._live[slot] = live
         self._live.move_to_end(slot)
-        self._now = live
+        self._now, self._loose = live, False
+        self._trim()
         return live.learner
 
-    def leave(self, slot: int) -> None:
-        """Keep the learner that was entered last, or that is fresh, as that of a slot."""
-        live = self._now
+    def leave(self, slot: int, told: tuple[Any, Any] | None = None) -> None:
+        """Keep the learner that was entered last, or that is fresh, as that of a slot.
+
+        If all that it has done is to learn from a row, ``told`` has this and its label.
+        """
+        live, journal = self._now, self._journal.get(slot, [])
+        if told is not None and live is self._live.get(slot) and len(journal) < ROWS:
+            self._journal.setdefault(slot, journal).append(told)
+            return
         if live.seats != getattr(live.learner, "_seats", None):  # left out by first rows
             live = Live.of(live.learner)
-        self._live[slot] = self._now = live
-        self._kept[slot] = Image.of(live)
-        while len(self._live) > LIVE:
+        self._live[slot], self._now, self._loose = live, live, False
+        self._keep(slot, live)
+        self._most = min(max(ROOM // (3 * live.leaves.bytes), FEWEST), MOST)
+        self._trim()
+
+    def _trim(self) -> None:
+        """Let those that were used longest ago be live no more."""
+        while len(self._live) > self._most:
             old, gone = self._live.popitem(last=False)
-            self._spare.append(gone)
+            self._keep(old, gone)
             self._kept[old] = self._packed(self._kept[old])
+            self._spare.append(gone)
+
+    def _keep(self, slot: int, live: Live) -> None:
+        """Make an image of a live learner, if there is none of its state."""
+        if self._journal.pop(slot, ()) or live is self._now or slot not in self._kept:
+            self._kept[slot] = Image.of(live)
 
     def fresh(self, seed: int) -> Any:
         """Return a new learner with this seed."""
         live = self._written(self._idle(), self._start, seed)
         if self.shared is not None:
             live.learner.begin_as(self.shared)
-        self._now = live
+        self._now, self._loose = live, True
         return live.learner
 
     def _idle(self) -> Live:
         """Return a learner that is nobody's."""
-        if self._now is not self._new and all(own is not self._now for own in self._live.values()):
+        if self._loose:
             self._spare.append(self._now)
-        self._now = self._new
+        self._now, self._loose = self._new, False
         if self._spare:
             return self._spare.pop()
         return Live.of(self._new.learner.copy())
@@ -277,23 +305,26 @@ class Images(Store):
         """Forget slots."""
         for slot in slots.tolist():
             self._kept.pop(slot, None)
+            self._journal.pop(slot, None)
             self._unchecked.discard(slot)
             if (live := self._live.pop(slot, None)) is not None and live is not self._now:
                 self._spare.append(live)
 
     def copy(self, slots: np.ndarray) -> dict[int, Any]:
-        """Return the images of some slots, which nobody changes."""
-        return {slot: self._kept.get(slot) for slot in slots.tolist()}
+        """Return images, which nobody changes, and journals of some slots."""
+        known = (slot for slot in slots.tolist() if slot in self._kept)
+        return {slot: (self._kept[slot], self._journal.get(slot, [])[:]) for slot in known}
 
     def rollback(self, slots: np.ndarray, copied: dict[int, Any]) -> None:
         """Write back what :meth:`copy` returned."""
-        self._kept.update((slot, own) for slot, own in copied.items() if own is not None)
+        for slot, (kept, journal) in copied.items():
+            self._kept[slot], self._journal[slot] = kept, journal
 
     def reset(self) -> None:
         """Let no learner be live, after an exception: images are as they were before."""
         self._live.clear()
         self._spare.clear()
-        self._now = self._new
+        self._now, self._loose = self._new, False
 
     # -- files
 
@@ -326,6 +357,9 @@ class Images(Store):
         known: dict[Layout, Layout] = {}
         made: list[Packed | None] = []
         for slot in slots.tolist():
+            if self._journal.get(slot):
+                self.enter(slot)
+                self.leave(slot)
             if (kept := self._kept.get(slot)) is None:
                 made.append(None)
                 continue

@@ -339,7 +339,7 @@ class Keyed:
 
     def step(self, key: Any, x: Input, label: Label) -> Any:
         """Play one round by the learner of a key, as its :meth:`step` does."""
-        return self._with(key, lambda worker: worker.step(x, label), x, (x, label))
+        return self._with(key, lambda worker: worker.step(x, label), x, (x, label), learns=True)
 
     def learn_row(self, key: Any, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but return nothing."""
@@ -390,7 +390,7 @@ class Keyed:
                 found: Any = take(rows, known)
                 numbers = self._store.look(found, slots[known])
                 for place, own in zip(known.tolist(), numbers, strict=True):
-                    made[place] = self.task.prediction(own)
+                    made[place] = self.task.predictions.value(own)
                 known = known[:0]
             for places in _groups(slots, known):
                 learner = self._store.enter(int(slots[places[0]]), asking=False)
@@ -427,14 +427,20 @@ class Keyed:
         taught: tuple[Input, Label] | None = None,
         count: int = 1,
         state: Any = None,
+        learns: bool = False,
     ) -> Any:
         """Let a key's learner do something, or put a state in its place; if refused, nothing is.
 
-        A shared learner is taught a row; ``count`` rows were seen.
+        A shared learner is taught a row; ``count`` rows were seen. ``learns`` says whether to learn
+        from that row is all that is done.
         """
         key, row = check_key(key), None if x is None else self._worker._row(x)
+        told = None
+        if learns and type(row) is DenseRows and taught is not None:  # in arrays of nobody else
+            told = row.array[0].copy(), self.task.labels.value(self.task.labels.check(taught[1]))
         with self._lock:
-            return self._done(key, work, row, taught if self._shares else None, count, state)
+            taught = taught if self._shares else None
+            return self._done(key, work, row, taught, count, state, told)
 
     def _done(
         self,
@@ -444,6 +450,7 @@ class Keyed:
         taught: tuple[Input, Label] | None,
         count: int,
         state: Any,
+        told: tuple[Any, Any] | None,
     ) -> Any:
         before = Before(self, 1)
         try:
@@ -457,7 +464,7 @@ class Keyed:
             if work is None:
                 self._store.put(slot, state)
             else:
-                self._store.leave(slot)
+                self._store.leave(slot, told)
             if taught is not None:
                 self._store.teach_shared(*taught)
             self._seen[slot] = self._rows

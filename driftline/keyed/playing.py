@@ -53,8 +53,8 @@ class Player:
         self._starts: np.ndarray | None
         count, task = len(slots), fleet.task
         self._table = np.full((5, count), np.nan)
-        width = task.prediction_width(labels)
-        self._room = task.prediction_rows(count + 1, width)  # the loop needs one row more
+        width = task.predictions.width(labels)
+        self._room = task.predictions.rows(count + 1, width)  # the loop needs one row more
         self._predictions = self._room[:count]
         self._starts, self._new = None, np.zeros(0, dtype=np.int64)
         self._columns = {"risk": np.full(count, np.nan), "target_loss": np.full(count, np.nan)}
@@ -119,7 +119,7 @@ class Player:
         if self._record:
             play = learner.step
         for place, x, label in zip(places.tolist(), inputs, labels, strict=True):
-            made = play(unwrapped(x), self._fleet.task.label(label))
+            made = play(unwrapped(x), self._fleet.task.labels.value(label))
             if made is not None:
                 paid[place] = made.target_loss
 
@@ -152,7 +152,7 @@ class Player:
         for name in ("risk", "target_loss"):
             self._columns[name][places] = getattr(trace, name)
         self._note_members(trace, places)
-        numbers = [self._fleet.task.numbers(own) for own in trace.prediction]
+        numbers = [self._fleet.task.predictions.numbers(own) for own in trace.prediction]
         for place, own in zip(places.tolist(), numbers, strict=True):
             self._predictions[place, : len(own)] = own
         if self._audit:
@@ -163,13 +163,13 @@ class Player:
         inputs, labels = plain(take(self._rows, places)), take_labels(self._labels, places)
         for place, x, label in zip(places.tolist(), inputs, labels, strict=True):
             if not self._record:
-                worker.learn_row(unwrapped(x), task.label(label))
+                worker.learn_row(unwrapped(x), task.labels.value(label))
                 continue
-            made = worker.step(unwrapped(x), task.label(label))
+            made = worker.step(unwrapped(x), task.labels.value(label))
             self._columns["risk"][place] = made.risk
             self._columns["target_loss"][place] = made.target_loss
             self._note_members(made, place)
-            own = task.numbers(made.prediction)
+            own = task.predictions.numbers(made.prediction)
             self._predictions[place, : len(own)] = own
 
     def _note_members(self, made: Any, places: np.ndarray | int) -> None:
@@ -192,7 +192,7 @@ class Player:
             columns = dict(zip(names, self._table, strict=True))
         if self._weights is not None:
             columns["sample_weight"] = self._weights
-        columns["prediction"] = fleet.task.predictions(self._predictions)
+        columns["prediction"] = fleet.task.predictions.values(self._predictions)
         starts = None
         if self._starts is not None:
             starts = dict(zip(self._new.tolist(), self._starts, strict=True))

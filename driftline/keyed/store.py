@@ -56,8 +56,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def leave(self, slot: int) -> None:
-        """Keep the learner that was entered last, or is fresh, as that of a slot."""
+    def leave(self, slot: int, told: tuple[Any, Any] | None = None) -> None:
+        """Keep the learner that was entered last, or is fresh, as that of a slot.
+
+        If all that it has done is to learn from a row, ``told`` has this and its label.
+        """
 
     @abstractmethod
     def copy(self, slots: np.ndarray) -> Any:

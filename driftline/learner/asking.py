@@ -144,7 +144,7 @@ class Asking(Core):
                 chances = known_chances
             elif probabilities and scores is not None:
                 chances = self._probabilities(scores, self._believed(len(scores)), made)
-            known, learner, prediction = self.rounds, self.identify(), self.task.prediction
+            known, learner, prediction = (self.rounds, self.identify(), self.task.predictions.value)
             if count > 1:  # one ticket does not keep the arrays of all alive
                 mean = [own.copy() for own in mean]
                 means = None if means is None else [own.copy() for own in means]
@@ -338,7 +338,9 @@ class Asking(Core):
         """Return the checked labels of tickets, or what a learner sees of them."""
         if self.feedback == "full" and not losses:
             try:
-                return self.task.check_labels(labels if isinstance(labels, np.ndarray) else told)
+                return self.task.labels.check_all(
+                    labels if isinstance(labels, np.ndarray) else told
+                )
             except InputError:  # then one by one, to say which
                 pass
         made = []
@@ -351,7 +353,7 @@ class Asking(Core):
             except InputError as error:
                 raise _at_place(i, tickets, error) from error
         if self.feedback == "full":  # in the form of many
-            return self.task.check_labels([self.task.label(label) for label in made])
+            return self.task.labels.check_all([self.task.labels.value(label) for label in made])
         return made
 
     def _tell_each(
@@ -389,8 +391,8 @@ class Asking(Core):
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> Label:
         """Return the checked label of a ticket; a loss names it where there are two."""
         if loss is None:
-            return self.task.check_label(label)
-        labels = list(self.task.all_labels) if self.task.zero_one else []
+            return self.task.labels.check(label)
+        labels = list(self.task.labels.all) if self.task.zero_one else []
         if len(labels) != 2:
             raise InputError(
                 f"the loss alone does not name the label of {self.task!r}: give the label, or make "
@@ -398,9 +400,9 @@ class Asking(Core):
             )
         if loss not in (0.0, 1.0):
             raise InputError(f"the loss is 0 for a hit and 1 for a miss, but is {loss!r:.80}")
-        predicted = self.task.label(self.task.check_label(ticket.prediction))
+        predicted = self.task.labels.value(self.task.labels.check(ticket.prediction))
         named = [one for one in labels if (one == predicted) == (loss == 0.0)]
-        return self.task.check_label(named[0])
+        return self.task.labels.check(named[0])
 
     def _learn_ticket(
         self, row: Rows, label: Label, ticket: Ticket, paid: np.ndarray | None

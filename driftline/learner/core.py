@@ -206,6 +206,10 @@ class Core(Learner, Stateful):
     def _room(self, labels: CheckedLabels) -> Batch:
         """Return columns for the rounds with these labels, to be written by :meth:`_play`."""
 
+    def _audit_room(self, labels: CheckedLabels) -> Batch:
+        """Return columns for rounds that are played again, with what only a bound needs."""
+        return self._room(labels)
+
     def _meet(self, rows: Rows) -> None:
         """Prepare for the first rows, which are about to be learned from."""
         return

@@ -213,7 +213,10 @@ class Waiting:
 
     def _checked(self, task: Task, outstanding: np.ndarray | None) -> Waiting:
         """Refuse what no run can have left: the rounds may come from anywhere."""
-        count, known = self.rows.rounds, task.check_labels([task.label(y) for y in self.labels])
+        count, known = (
+            self.rows.rounds,
+            task.labels.check_all([task.labels.value(y) for y in self.labels]),
+        )
         pairs = zip(known, self.labels, strict=True)
         if len(known) != count or not all(np.array_equal(*pair) for pair in pairs):
             raise InputError(f"{count} rounds cannot have these labels")

@@ -28,7 +28,7 @@ from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.state import Checkpoint, State
 from driftline.state.arena import grown_places
-from driftline.tasks import Distribution, Task
+from driftline.tasks import Distribution, Task, with_classes
 from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
@@ -76,7 +76,7 @@ def round_rows(task: Task) -> int:
 
     Of classes and signs it ends with the scores, since committees may average probabilities.
     """
-    scored = task.answers.kind in ("classes", "sign")
+    scored = task.geometry.classes > 0
     return at.SCORES + task.dim if scored else len(at.WATCHED_COLUMNS)
 
 
@@ -151,7 +151,7 @@ class Member(Shell):
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of integers for each row of scores."""
-        return self.task.top_rows(scores)
+        return self.task.many.top(scores)
 
     @property
     def restarts(self) -> bool:
@@ -190,7 +190,7 @@ class Member(Shell):
 
         For rows of this length, and for more classes than there are now if ``classes`` says so.
         """
-        task = self.task if classes is None else self.task.with_classes(classes)
+        task = self.task if classes is None else with_classes(self.task, classes)
         return self._bytes(features, task, sparse)
 
     def _bytes(self, features: int, task: Task, sparse: bool) -> int:
@@ -230,7 +230,7 @@ class Member(Shell):
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of what is predicted at these scores."""
-        return self.task.sized_loss_encoding(self.task.top_prediction(theta), len(theta))
+        return self.task.geometry.encode_loss(self.task.top_prediction(theta), len(theta))
 
     def drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions at these scores, with their chances."""
@@ -241,11 +241,11 @@ class Member(Shell):
 
     def step(self, x: Input, label: Label) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
-        row, checked = self._row(x), self.task.check_label(label)
+        row, checked = self._row(x), self.task.labels.check(label)
         with self._turn.lock:
             self._turn.check()
             prediction, columns = self._learn_next(row, checked)
-            return Round(self.task.prediction(prediction), *columns[:5].tolist())
+            return Round(self.task.predictions.value(prediction), *columns[:5].tolist())
 
     @abstractmethod
     def _play_mapped(
@@ -335,7 +335,7 @@ class Member(Shell):
         """Return a task with more classes than this learner has, if a number is given."""
         if classes is None:
             return task
-        more: Any = task.with_classes(classes)
+        more: Any = with_classes(task, classes)
         if classes < self.task.dim:
             raise InputError(f"there are {self.task.dim} classes already, so not only {classes}")
         return more

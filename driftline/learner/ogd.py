@@ -154,9 +154,9 @@ class OGD(Member):
         self._tally: Tally | None = None
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
         self._columns = np.empty((round_rows(task), 1))  # of a single round
-        if not task.layout.ragged and task.prediction_size < 1:
+        if not task.layout.ragged and task.predictions.size < 1:
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
-        self._prediction = task.prediction_rows(1, task.prediction_size)
+        self._prediction = task.predictions.rows(1, task.predictions.size)
         self._certain = decoder.deterministic  # asked in every round
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
@@ -173,11 +173,11 @@ class OGD(Member):
 
         The prediction and target loss in the result are those of a draw at the median.
         """
-        row, checked = self._row(x), self.task.check_label(label)
+        row, checked = self._row(x), self.task.labels.check(label)
         with self._turn.lock:
             self._turn.check()
             prediction, columns = self._play_one(row, checked, MIDDLE)
-            return Round(self.task.prediction(prediction), *columns[:5].tolist())
+            return Round(self.task.predictions.value(prediction), *columns[:5].tolist())
 
     def watch(self, comparator: Comparator | None) -> Tally:
         """Keep account against a comparator from now on, in constant memory.
@@ -499,8 +499,8 @@ class OGD(Member):
     def _room(self, labels: CheckedLabels) -> Batch:
         count, table = len(labels), np.empty((len(self._names), len(labels)))
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=False))
-        width = self.task.prediction_width(labels)
-        columns["prediction"] = self.task.prediction_rows(count, width)
+        width = self.task.predictions.width(labels)
+        columns["prediction"] = self.task.predictions.rows(count, width)
         if self.parts.loss.inexact:
             columns["gap"] = np.zeros(count)
         if self.parts.restart is not None:
@@ -575,8 +575,8 @@ class OGD(Member):
         engine, prediction = self.engine, self._prediction
         if self._layout.ragged:
             row.check_labels([label])
-            width = self.task.prediction_width([label])
-            prediction = self.task.prediction_rows(1, width)
+            width = self.task.predictions.width([label])
+            prediction = self.task.predictions.rows(1, width)
         if engine.holds(row):
             return self._play_held(row, label, uniforms, prediction)
         if row.first_bad_row(engine.dtype) is not None:  # before anything is laid out for it

@@ -79,12 +79,12 @@ def far_mean(scores, weights, total, label, room):
 
 def gives_probabilities(task: Task) -> bool:
     """Say whether labels of a task have probabilities: classes, signs, levels and tags."""
-    return task.answers.kind in ("classes", "sign", "levels", "tags")
+    return bool(task.geometry.exclusive or task.geometry.tags)
 
 
 def labels_of(task: Task) -> int:
     """Return how many labels have a probability in every row; of tags, how many tags there are."""
-    return task.dim if task.kind == "tags" else len(list(task.answers.all_labels))
+    return task.geometry.tags or len(task.labels.all)
 
 
 def log_probabilities(
@@ -104,10 +104,10 @@ def log_probabilities(
         The predictions as rows of numbers, which are to be the most probable labels; None where
         they are drawn.
     """
-    if task.kind == "tags":
+    if task.geometry.tags:
         return tag_log_probabilities(scores, weights, predicted)[0]
-    if task.kind == "sign" and predicted is not None:
-        predicted = (predicted + 1) // 2
+    if predicted is not None:
+        predicted = task.labels.codes(predicted)
     return agreed(_pooled(_label_scores(task, scores), weights), predicted)
 
 
@@ -130,9 +130,9 @@ def tag_log_probabilities(
 
 def _label_scores(task: Task, scores: np.ndarray) -> np.ndarray:
     """Return a score for every label: of levels, the sum of those of all steps up to it."""
-    if task.answers.kind == "classes":
+    if task.geometry.exclusive == task.dim:
         return scores
-    steps = scores if task.kind == "sign" else scores.cumsum(axis=2)
+    steps = scores.cumsum(axis=2)  # of a sign, one step
     return np.concatenate([np.zeros((*scores.shape[:2], 1)), steps], axis=2)
 
 

@@ -44,7 +44,7 @@ def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, Ch
                 f"expected inputs and labels, or a stream that has both, but got only "
                 f"{type(inputs).__name__}"
             ) from None
-    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
+    rows, labels = task.layout.rows(inputs), task.labels.check_all(labels)
     if rows.rounds != len(labels):
         raise InputError(f"there are {rows.rounds} inputs but {len(labels)} labels")
     if rows.rounds == 0:
@@ -313,7 +313,7 @@ class Shell(Asking):
 
     def learn_row(self, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but return nothing."""
-        row, checked = self._row(x), self.task.check_label(label)
+        row, checked = self._row(x), self.task.labels.check(label)
         with self._turn.lock, self._shield():
             self._turn.check()
             self._learn_next(row, checked)
@@ -358,7 +358,7 @@ class Shell(Asking):
         with self._turn.lock:
             self._check_features(rows)
             made = self._look(rows, np.full(rows.rounds, self._tickets), whole=False)
-        return [self.task.prediction(row) for row in made.predictions]
+        return [self.task.predictions.value(row) for row in made.predictions]
 
     def snapshot(self) -> Predictor:
         """Return a predictor that stays as the learner is now, for any number of threads.
@@ -377,7 +377,7 @@ class Shell(Asking):
         def predict(x: Input) -> Prediction:
             row, number = own._row(x), np.array([own._tickets])
             own._check_features(row)
-            return own.task.prediction(own._look(row, number, whole=False).predictions[0])
+            return own.task.predictions.value(own._look(row, number, whole=False).predictions[0])
 
         return Predictor(self.task, own.rounds, predict)
 

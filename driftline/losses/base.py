@@ -13,7 +13,7 @@ known. A ratio below 1 is a surrogate gap. A loss states it as an attribute, suc
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +48,13 @@ class Loss(Part):
 
     task: Task
 
+    #: Kernels by the kind of task.
+    _kernels: ClassVar[dict[str, LossKernels]] = {}
+
     @fact
     def kernels(self) -> LossKernels | None:
         """The compiled side, where there is one."""
-        return None
+        return self._kernels.get(self.task.kind)
 
     @fact
     def convex(self) -> bool:
@@ -159,10 +162,17 @@ class Loss(Part):
         if kernels.values is None:
             raise InputError(f"{type(self).__name__} cannot list its values for all labels")
         theta = check_scores(theta, self.task)
-        values, squares = np.empty((2, len(self.task.all_labels)))
+        values, squares = np.empty((2, len(self.task.labels.all)))
         params = self._params(theta.size)
         kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
+
+    def _values_one_by_one(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for every label, the loss and the squared norm of its gradient."""
+        if not len(self.task.labels.all):
+            raise InputError(f"{self.task!r} has too many labels to list their losses")
+        both = [self.value_and_grad(theta, label) for label in self.task.labels.all]
+        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
 
     def check_gaps(self, gaps: np.ndarray, values: np.ndarray) -> None:
         """Warn once if duality gaps of compiled rounds are large beside their losses."""
@@ -202,8 +212,8 @@ class Loss(Part):
 def check_scores(theta: npt.ArrayLike, task: Task) -> np.ndarray:
     """Return scores as a float64 vector, or raise an InputError."""
     scores = np.ascontiguousarray(theta, dtype=np.float64)
-    if scores.ndim != 1 or scores.size != task.score_size(scores):
-        expected = task.score_size(scores)
+    if scores.ndim != 1 or scores.size != task.geometry.score_size(scores):
+        expected = task.geometry.score_size(scores)
         raise InputError(f"expected {expected} scores, but got an array of shape {scores.shape}")
     if not np.isfinite(scores).all():
         raise InputError("scores must be finite, but one is not")

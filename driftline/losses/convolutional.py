@@ -206,7 +206,10 @@ class ConvolutionalFenchelYoung(Loss):
         return last
 
     def _solve(self, theta: np.ndarray) -> Solution:
-        hull, moves = self._hull(self.task.hull_of(theta)), self.task.loss_hull_of(theta)
+        hull, moves = (
+            self._hull(self.task.geometry.hull_of(theta)),
+            self.task.geometry.loss_hull_of(theta),
+        )
         gap, mixture = 0.0, None
         if self._closed(hull, moves):
             nu = moves.project(-theta)
@@ -259,22 +262,17 @@ class ConvolutionalFenchelYoung(Loss):
         target, offset = self.task.encode(label), self.task.offset(label)
         if target.size != theta.size:
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
-        if self.task.idle(label):
+        if self.task.geometry.idle(label):
             return 0.0, np.zeros_like(theta)
         if self._route is not None and not self._route.apart:
             return super().value_and_grad(theta, label)
         found = self.solve(theta)
         risk = max(0.0, float(target @ found.nu) + offset)
-        hull = self._hull(self.task.hull_of(theta))
+        hull = self._hull(self.task.geometry.hull_of(theta))
         rest = self._omega.loss(theta + found.nu, target, found.mu, hull)
         return risk + max(0.0, rest), found.mu - target
 
-    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for every label, the loss and the squared norm of its gradient."""
-        if not len(self.task.all_labels):
-            raise InputError(f"{self.task!r} has too many labels to list their losses")
-        both = [self.value_and_grad(theta, label) for label in self.task.all_labels]
-        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
+    values = Loss._values_one_by_one
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return nu, the mean loss encoding of the decoder that belongs to the loss."""
@@ -297,7 +295,7 @@ class ConvolutionalFenchelYoung(Loss):
         """Whether values come from a solver, and not from a closed form."""
         hull = self._hull(self.task.label_hull)
         known = isinstance(self._omega, Entropy) or hull.closed
-        return not (known and self._closed(hull, self.task.loss_hull))
+        return not (known and self._closed(hull, self.task.geometry.loss_hull))
 
     # -- constants
 
@@ -346,17 +344,17 @@ class ConvolutionalFenchelYoung(Loss):
                 gap = matching_gap
                 return Route(matchings_quadratic, room=matching_workspace, gap=gap, apart=True)
             case "f-score" if not self.whole_space:
-                more = (float(task.labels), *task.shares.ravel())
+                more = (float(task.tags), *task.shares.ravel())
                 given = (fscore_workspace, fscore_gap, fscore_chances)
                 return Route(fscore_quadratic, lambda size: more, *given)
             case "costs" if isinstance(task.label_hull, Simplex) and not any(task.offsets):
                 columns = len(task.prediction_matrix)
                 if columns > MANY:
                     return None
-                more = (float(columns), float(not quadratic), *task.loss_matrix.ravel())
+                more = (float(columns), float(not quadratic), *task.geometry.loss_matrix.ravel())
                 room, chances = partial(cost_workspace, columns), partial(cost_chances, columns)
                 return Route(costs, lambda size: more, room, cost_gap, chances)
-        hull, moves = task.label_hull, task.loss_hull
+        hull, moves = task.label_hull, task.geometry.loss_hull
         if task.kernels is None or not isinstance(moves, Affine) or moves.hull != hull:
             return None
         if hull.project_kernel is None or not self._closed(self._hull(hull), moves):
@@ -365,8 +363,8 @@ class ConvolutionalFenchelYoung(Loss):
             return None
         found = (hull.project_kernel, hull.entropy_kernel)
         addresses = [0.0 if kernel is None else float(kernel.address) for kernel in found]
-        offset = 0.0 if task.part_size else task.constant_offset
-        more = (task.loss_factor, offset, *addresses, float(task.part_size), *hull.params)
+        offset = 0.0 if task.geometry.part_size else task.constant_offset
+        more = (task.loss_factor, offset, *addresses, float(task.geometry.part_size), *hull.params)
         chosen = vertices_quadratic if quadratic else vertices_entropy
         return Route(chosen, lambda size: more, lambda size: 4 * size + hull.scratch, apart=True)
 
@@ -397,7 +395,7 @@ class ConvolutionalFenchelYoung(Loss):
     @property
     def discounts_at(self) -> int | None:
         """Behind the parameters of all kernels, where there are discounts."""
-        return 3 if self.task.kind == "relevance" else None
+        return 3 if self.task.labels.graded else None
 
     def workspace(self, size: int) -> int:
         """Return room for the move, and for the buffers to find it."""
@@ -412,7 +410,7 @@ def default_regularizer(task: Task) -> Regularizer:
     scales are better in larger balls and under more drift, smaller ones with many classes or noise.
     """
     hull = task.label_hull
-    if task.kind == "relevance":
+    if task.labels.graded:
         return Quadratic(3.0)
     if isinstance(hull, Simplex):
         return Entropy(0.3)

@@ -179,7 +179,7 @@ def relevance_quadratic(theta, target, params, work, grad):
 
 #: How many parameters there are before those of the polytope: the three of all, the factor of loss
 #: encodings, the offset, the addresses of the projection and of the entropy's conjugate, and the
-#: size of parts (`Task.part_size`), each of which is a simplex.
+#: size of parts (`Geometry.part_size`), each of which is a simplex.
 HEADER = 8
 
 

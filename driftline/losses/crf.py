@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ __all__ = ["CRF"]
 
 @kernel(LOSS)
 def crf(theta, target, params, work, grad):
-    """Write marginals minus the label; scores and label are folded, see `Task.folded`.
+    """Write marginals minus the label; scores and label are folded, see `Geometry.folded`.
 
     Parameters are one over ln b, how many tags there are, and 1 with transitions. The workspace
     begins with the marginals, for the decoder.
@@ -78,9 +78,12 @@ class CRF(Loss):
     task: Task
     base: float = 2.0
 
+    _kernels: ClassVar[dict[str, LossKernels]] = {"chain": LossKernels(crf)}
+
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if self.task.kind not in ("chain", "classes", "tags"):
+        geometry = self.task.geometry
+        if not (geometry.part_size or geometry.tags or geometry.classes == self.task.dim):
             raise InputError(
                 f"CRF takes a Sequence, Multiclass or Multilabel task, not {self.task!r}"
             )
@@ -88,11 +91,6 @@ class CRF(Loss):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
 
     # -- the compiled side
-
-    @property
-    def kernels(self) -> LossKernels | None:
-        """The kernel of chains."""
-        return LossKernels(crf) if self.task.kind == "chain" else None
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the loss, the number of tags, and whether there are transitions."""
@@ -117,14 +115,14 @@ class CRF(Loss):
         target = self.task.encode(label)
         if target.size != theta.size:
             raise InputError(f"{theta.size} scores do not fit a label of {len(label)} tags")
-        normaliser, marginals = self.task.hull_of(theta).marginals(theta)
+        normaliser, marginals = self.task.geometry.hull_of(theta).marginals(theta)
         value = max(0.0, normaliser - float(theta @ target))
         return value / math.log(self.base), (marginals - target) / math.log(self.base)
 
     @cached_property
     def _entropic(self) -> FenchelYoung | None:
         """The same loss as that of the entropy, where there is no chain."""
-        if self.task.kind == "chain":
+        if self.task.geometry.part_size:
             return None
         return FenchelYoung(self.task, Entropy())
 

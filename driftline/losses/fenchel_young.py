@@ -113,7 +113,7 @@ class FenchelYoung(Loss):
         """Return the factor of the whole loss, the scale, and what the polytope needs."""
         solver = self._solver
         address = 0 if solver is None else solver.address
-        facts = (float(self.inexact), float(self.task.pair_tags))
+        facts = (float(self.inexact), float(self.task.geometry.pair_tags))
         return (1.0, self.regularizer.scale, float(address), *facts, *self.task.label_hull.params)
 
     def gap_place(self, size: int) -> int:
@@ -122,7 +122,7 @@ class FenchelYoung(Loss):
 
     def workspace(self, size: int) -> int:
         """Return room for the mean prediction, a point, what the polytope needs, and the gap."""
-        hull = self.task.hull_at(size)
+        hull = self.task.geometry.hull_at(size)
         return 2 * max(size, hull.dim) + hull.scratch + 1
 
     # -- in Python
@@ -138,7 +138,7 @@ class FenchelYoung(Loss):
         """Return scores, mean prediction and duality gap."""
         last = self.__dict__.get("_last")
         if last is None or not np.array_equal(last[0], theta):
-            hull = self.task.hull_of(theta)
+            hull = self.task.geometry.hull_of(theta)
             mu, gap = self.regularizer.solve(theta, hull)
             last = self.__dict__["_last"] = (theta.copy(), mu, gap)
             if isinstance(hull, SolvedPolytope) and hull.missed(
@@ -164,15 +164,10 @@ class FenchelYoung(Loss):
         target = self.task.encode(label)
         if target.size != theta.size:
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
-        hull, mu = self.task.hull_of(theta), self.mean_prediction(theta)
+        hull, mu = self.task.geometry.hull_of(theta), self.mean_prediction(theta)
         return max(0.0, self.regularizer.loss(theta, target, mu, hull)), mu - target
 
-    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for every label, the loss and the squared norm of its gradient."""
-        if not len(self.task.all_labels):
-            raise InputError(f"{self.task!r} has too many labels to list their losses")
-        both = [self.value_and_grad(theta, label) for label in self.task.all_labels]
-        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
+    values = Loss._values_one_by_one
 
     @property
     def bounded_rate(self) -> bool:
@@ -237,7 +232,7 @@ class SparseMAP(FenchelYoung):
     Niculae et al. (2018), *SparseMAP: differentiable sparse structured inference*.
     """
 
-    made_from: ClassVar[tuple[str, ...]] = ("task", "scale")
+    _made_from: ClassVar[tuple[str, ...]] = ("task", "scale")
 
     def __init__(self, task: Task, scale: float = 1.0):
         super().__init__(task, Quadratic(float(scale)))
@@ -249,7 +244,7 @@ class SparseMAP(FenchelYoung):
     def config(self) -> Json:
         """Return task and scale as plain data."""
         return {
-            "type": self.part_name(),
+            "type": self._part_name(),
             "task": self.task.config(),
             "scale": self.regularizer.scale,
         }

@@ -3,7 +3,7 @@
 The kernel of the polytope is called by its address, an integer that a parameter holds exactly.
 Parameters are the factor of the whole loss, the scale of the regularizer, the address, 1 if the
 kernel is a solver's, which leaves its duality gap first in its scratch space, the number of tags if
-scores are folded (:attr:`Task.pair_tags`), and those of the polytope. The workspace begins with the
+scores are folded (`Geometry.pair_tags`), and those of the polytope. The workspace begins with the
 mean prediction, of all entries, for the decoder. It ends with the gap, a place that is the same in
 rounds of all sizes.
 """

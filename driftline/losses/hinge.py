@@ -73,15 +73,10 @@ class Hinge(Loss):
 
     def __post_init__(self) -> None:
         """Refuse thresholds outside 0..1 and tasks of another kind."""
-        if self.task.kind not in self._kernels:
+        if self.kernels is None:
             raise InputError(f"Hinge takes a Multiclass or Binary task, not {self.task!r}")
         if not 0.0 <= self.kappa <= 1.0:
             raise InputError(f"kappa must lie in 0..1, but is {self.kappa}")
-
-    @property
-    def kernels(self) -> LossKernels:
-        """One score needs kernels of its own."""
-        return self._kernels[self.task.kind]
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the whole loss, and the threshold."""
@@ -106,7 +101,7 @@ class Hinge(Loss):
         """1 / (1 - kappa), half of it with one score; infinite for kappa = 1."""
         if self.kappa == 1.0:
             return math.inf
-        return (0.5 if self.task.kind == "sign" else 1.0) / (1.0 - self.kappa)
+        return (0.5 if self.task.labels.signs else 1.0) / (1.0 - self.kappa)
 
     @property
     def caveat(self) -> str:

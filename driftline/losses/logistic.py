@@ -174,17 +174,12 @@ class Logistic(Loss):
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if self.task.kind not in self._kernels:
+        if self.kernels is None:
             raise InputError(
                 f"Logistic takes a Multiclass, Binary or Multilabel task, not {self.task!r}"
             )
         if not (math.isfinite(self.base) and self.base > 1.0):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
-
-    @property
-    def kernels(self) -> LossKernels:
-        """One score and several tags need kernels of their own."""
-        return self._kernels[self.task.kind]
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor 1 / ln b."""
@@ -192,7 +187,7 @@ class Logistic(Loss):
 
     def workspace(self, size: int) -> int:
         """Return room for the mean label encoding and three more numbers; for tags, two each."""
-        return 2 * size if self.task.kind == "tags" else size + EXTRA
+        return 2 * size if self.task.geometry.tags else size + EXTRA
 
     @property
     def nats(self) -> float:
@@ -207,7 +202,8 @@ class Logistic(Loss):
     @property
     def self_bound(self) -> float:
         """The tight constant M; for d tags, that of one tag over d."""
-        parts = 1.0 if self.task.kind == "classes" else 2.0 * self.task.dim
+        task = self.task
+        parts = 2.0 * task.dim if task.geometry.tags or task.labels.signs else 1.0
         return SELF_BOUND / (parts * math.log(self.base))
 
     @property
@@ -218,14 +214,14 @@ class Logistic(Loss):
     @property
     def uniform_mix_ratio(self) -> float | None:
         """1 - 1/K in base 2; a smaller base only enlarges the loss."""
-        if self.task.kind == "tags":
+        if self.task.geometry.tags:
             return None
-        return self.task.guess_loss * math.log2(self.base) if self.base <= 2.0 else None
+        return self.task.guess.loss * math.log2(self.base) if self.base <= 2.0 else None
 
     @property
     def nearest_vertex_ratio(self) -> float | None:
         """4 gamma / (lambda nu), with 1/ln b strong convexity in the l1 norm."""
-        constants = None if self.task.kind == "tags" else self.task.constants("l1")
+        constants = None if self.task.geometry.tags else self.task.constants("l1")
         if constants is None:
             return None
         slope, separation = constants

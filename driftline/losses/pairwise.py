@@ -67,7 +67,7 @@ class PairwiseLogistic(Loss):
 
     def __post_init__(self) -> None:
         """Refuse tasks without relevance grades, and too small a ``most``."""
-        if self.task.kind != "relevance":
+        if not self.task.labels.graded:
             raise InputError(f"PairwiseLogistic takes NDCG or PrecisionAtK, not {self.task!r}")
         if self.argmax_ratio != 1.0:  # a fact, though written to files
             raise InputError(f"argmax_ratio of PairwiseLogistic is 1, not {self.argmax_ratio!r}")

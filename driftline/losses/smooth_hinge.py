@@ -140,13 +140,8 @@ class SmoothHinge(Loss):
 
     def __post_init__(self) -> None:
         """Refuse tasks of another kind."""
-        if self.task.kind not in self._kernels:
+        if self.kernels is None:
             raise InputError(f"SmoothHinge takes a Multiclass or Binary task, not {self.task!r}")
-
-    @property
-    def kernels(self) -> LossKernels:
-        """One score needs kernels of its own."""
-        return self._kernels[self.task.kind]
 
     def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return the distances to margins 0 and 1, and the lead of the strongest rival."""
@@ -160,14 +155,14 @@ class SmoothHinge(Loss):
     @property
     def self_bound(self) -> float:
         """4, or 2 with one score."""
-        return 2.0 if self.task.kind == "sign" else 4.0
+        return 2.0 if self.task.labels.signs else 4.0
 
     @property
     def uniform_mix_ratio(self) -> float:
         """1 - 1/K, attained at equal scores."""
-        return self.task.guess_loss
+        return self.task.guess.loss
 
     @property
     def gap_optimal_ratio(self) -> float:
         """1 - 1/K too: at equal scores all losses are 1 and no decoder does better."""
-        return self.task.guess_loss
+        return self.task.guess.loss

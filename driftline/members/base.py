@@ -20,8 +20,7 @@ from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, refuse
 from driftline.inputs.flags import every, none
-from driftline.kernels import Kernel, helper
-from driftline.kernels import program as at
+from driftline.kernels import TRACE_COLUMNS, Kernel, helper
 from driftline.learner import Growth, round_rows
 from driftline.learner.member import Played
 from driftline.losses import Loss
@@ -43,7 +42,7 @@ __all__ = [
     "weight_of",
 ]
 
-LOSS, RISK, TARGET, ETA, GRAD = range(len(at.TRACE_COLUMNS))
+LOSS, RISK, TARGET, ETA, GRAD = range(len(TRACE_COLUMNS))
 
 #: The largest size of a memory, in numbers.
 MOST = 2**28
@@ -270,7 +269,7 @@ class CountingMember(ClassMember):
         self._begin(row)
         if not self._advance(inputs, label[np.newaxis], self._column, self._prediction):
             refuse(row, 0)
-        self._column[at.SCORES :, 0] = self._task_scores(self._scores)[0]
+        self._column[-self.task.dim :, 0] = self._task_scores(self._scores)[0]
         return self._prediction[0], self._column[:, 0]
 
     def _begin(self, rows: Rows) -> None:
@@ -293,7 +292,7 @@ class CountingMember(ClassMember):
 
     def _all_constants(self, width: int) -> np.ndarray:
         """Return the kernel's constants, and behind them when there is no answer."""
-        return np.array([*self.constants(width), *self.task.doubt], dtype=np.float64)
+        return np.array([*self.constants(width), *self.task.predictions.doubt], dtype=np.float64)
 
     def _advance(
         self,
@@ -307,7 +306,7 @@ class CountingMember(ClassMember):
     ) -> int:
         """Play rounds up to the first row that is not finite; return how many were played."""
         learning = every(len(inputs)) if asked is None else ~asked
-        codes = (labels + 1) // 2 if self._sign else labels
+        codes = self.task.labels.codes(labels)
         constants, space = self._ready()
         given = (inputs, codes, sample_weight, constants, self.memory, space, True)
         room = self._scores if scores is None else scores

@@ -11,8 +11,8 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
-from driftline.kernels import program as at
-from driftline.learner import Asked, Member
+from driftline.kernels import round_table
+from driftline.learner import Asked, Member, round_rows
 from driftline.parts import check_plain
 from driftline.state import State
 from driftline.tasks import Task
@@ -30,18 +30,19 @@ class ClassMember(Member):
 
     learned: ClassVar[tuple[str, ...]] = (*Member.learned, "_width", "_rounds")
 
-    #: The kinds of tasks that it is for.
-    kinds: ClassVar[tuple[str, ...]] = ("classes", "sign")
-
     def __init__(self, task: Task, seed: int | None, features: Map | None):
-        if not isinstance(task, Task) or task.answers.kind not in self.kinds:
+        if not isinstance(task, Task) or not self._suits(task):
             raise InputError(
                 f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
             )
         super().__init__(task, seed, features)
         self._width: int | None = None
         self._rounds = 0
-        self._classes, self._sign = len(task.all_labels), task.kind == "sign"
+        self._classes, self._sign = len(task.labels.all), task.labels.signs
+
+    def _suits(self, task: Task) -> bool:
+        """Return whether the member is for tasks like this: classes and signs."""
+        return task.geometry.classes > 0
 
     @abstractmethod
     def _class_scores(self, rows: Rows) -> np.ndarray:
@@ -94,10 +95,10 @@ class ClassMember(Member):
 
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
         scores, task = self._score_mapped(rows), self.task
-        made = task.top_rows(scores)
+        made = task.many.top(scores)
         if not whole:
             return Asked(made)
-        return Asked(made, task.encode_losses(made, task.dim), scores=scores[np.newaxis])
+        return Asked(made, task.many.encode_losses(made, task.dim), scores=scores[np.newaxis])
 
     # -- the state as a value
 
@@ -161,8 +162,7 @@ class ClassMember(Member):
         return True
 
     def _room(self, labels: CheckedLabels) -> Batch:
-        table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
-        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
+        table, columns = round_table(len(labels))
         columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)
         return Batch(columns, table=table)
 
@@ -193,9 +193,9 @@ class RowMember(ClassMember):
         self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         made, table, theta = self._played_rows(row, 0, 1, np.asarray(label)[np.newaxis])
-        column = np.zeros(at.SCORES)
-        column[: len(table)] = table[:, 0]
-        return made[0], np.r_[column, theta[0]]
+        column = np.zeros(round_rows(self.task))
+        column[: len(table)], column[-self.task.dim :] = table[:, 0], theta[0]
+        return made[0], column
 
     def _played_rows(
         self,
@@ -208,15 +208,17 @@ class RowMember(ClassMember):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return predictions, columns of the record, and scores."""
         counts = np.ones(stop - start) if weights is None else weights
-        codes = (labels[:, 0] + 1) // 2 if self._sign else labels[:, 0]
+        codes = self.task.labels.codes(labels[:, 0])
         told = counts if asked is None else np.where(asked, 0.0, counts)
         scores = self._learned_rows(rows, start, stop, codes, told)
         theta = self._task_scores(scores)
-        made = self.task.top_rows(theta)
-        table = np.zeros((len(at.TRACE_COLUMNS), stop - start))
-        table[at.LOSS_ROW] = -counts * scores[np.arange(stop - start), codes]
-        table[at.RISK_ROW] = table[at.TARGET_ROW] = counts * self.task.losses(made, labels)
-        table[at.ETA_ROW] = 1.0
+        made = self.task.many.top(theta)
+        table, columns = round_table(stop - start)
+        columns["loss"][:] = -counts * scores[np.arange(stop - start), codes]
+        columns["risk"][:] = columns["target_loss"][:] = counts * self.task.many.losses(
+            made, labels
+        )
+        columns["eta"][:] = 1.0
         learned = stop - start - (0 if asked is None else int(np.count_nonzero(asked)))
         self._width = rows.features if learned else self._width
         self._rounds += learned

@@ -76,7 +76,7 @@ class River(RowMember):
     (300, True)
     """
 
-    learned = (*RowMember.learned, "model")
+    held = ("model",)
 
     def __init__(
         self,
@@ -196,12 +196,10 @@ class River(RowMember):
             self._copy = self._rounds, copied(self.model)
         return self._copy[1]
 
-    def _keep(self, name: str, value: Any) -> Any:
-        return self._frozen() if name == "model" else super()._keep(name, value)
+    def _keep(self, name: str) -> Any:
+        return self._frozen()
 
     def _back(self, name: str, kept: Any) -> Any:
-        if name != "model":
-            return super()._back(name, kept)
         self._copy = None
         return copied(kept)
 
@@ -263,7 +261,7 @@ def member_of(model: Any, task: Task, classes: Sequence[Any] | None = None) -> M
     >>> member_of(lambda row: 1, dl.tasks.Multiclass(3))
     River(Multiclass(classes=3), Given, features=Raw())
     """
-    if task.answers.kind not in ("classes", "sign"):
+    if not task.geometry.classes:
         raise InputError(f"models of other libraries predict classes and signs, not {task!r:.80}")
     if hasattr(model, "learn_one") and not isinstance(model, type):
         return River(task, model, features=Raw())
@@ -272,9 +270,9 @@ def member_of(model: Any, task: Task, classes: Sequence[Any] | None = None) -> M
             "expected a learner, a fitted estimator, a classifier of River or a function of a row, "
             f"not {model!r:.80}"
         )
-    names = list(task.answers.all_labels) if classes is None else list(classes)
-    if len(names) != len(list(task.answers.all_labels)):
+    names = list(task.answers.labels.all) if classes is None else list(classes)
+    if len(names) != len(list(task.answers.labels.all)):
         raise InputError(f"classes= must name the labels of {task!r:.80}, but has {len(names)}")
     kept = model.copy() if isinstance(model, Learner) else model
-    made = Given(kept, names, sign=task.kind == "sign")
+    made = Given(kept, names, sign=task.labels.signs)
     return River(task, made, trusted=True, features=Raw())

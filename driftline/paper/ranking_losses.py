@@ -35,7 +35,7 @@ class PointwiseSquares(Loss):
 
     def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
-        rest = check_scores(theta, self.task) - self.task.check_label(label)
+        rest = check_scores(theta, self.task) - self.task.labels.check(label)
         return 0.5 * float(rest @ rest) / rest.size, rest / rest.size
 
 
@@ -59,7 +59,7 @@ class RankNet(Loss):
 
     def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
-        theta, grades = check_scores(theta, self.task), self.task.check_label(label)
+        theta, grades = check_scores(theta, self.task), self.task.labels.check(label)
         better, worse = np.nonzero(grades[:, np.newaxis] > grades)
         if not better.size:
             return 0.0, np.zeros(theta.size)

@@ -124,7 +124,7 @@ def multilabel_methods() -> tuple[Method, ...]:
 
 def _tag_sgd(step: float) -> Callable[[Task], OGD]:
     def make(task: Any) -> OGD:
-        loss = Scaled(Logistic(task, base=math.e), task.labels)  # a sum over tags, not a mean
+        loss = Scaled(Logistic(task, base=math.e), task.tags)  # a sum over tags, not a mean
         return OGD(loss, Argmax(loss), Constant(step), Unbounded())
 
     return make

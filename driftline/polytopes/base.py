@@ -1,8 +1,8 @@
 """What every polytope offers.
 
 ``maximize`` is the linear oracle, the vertex farthest in a direction; ``project`` the nearest
-point; ``decompose`` writes a point as a mixture of few vertices; ``sample`` draws a vertex
-whose mean is a given point. Ties go to the lowest index.
+point; ``decompose`` writes a point as a mixture of few vertices, from which one can be drawn. Ties
+go to the lowest index.
 """
 
 from __future__ import annotations
@@ -114,10 +114,6 @@ class Polytope(Part):
     def decompose(self, point: np.ndarray) -> Mixture:
         """Write a point of the polytope as a mixture of at most ``most_vertices`` vertices."""
         raise InputError(f"{type(self).__name__} does not define decompose")
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Draw a vertex whose mean is ``point``, by one uniform number."""
-        return self.decompose(point).draw(uniforms[0])
 
     def check(self, point: npt.ArrayLike) -> np.ndarray:
         """Return a point as a float64 vector of the right size."""

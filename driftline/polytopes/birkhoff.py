@@ -8,24 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import POINT, Kernel, kernel
+from driftline.kernels import Kernel
 from driftline.polytopes import birkhoff_kernels as compiled
 from driftline.polytopes.base import Mixture
 from driftline.polytopes.solved import SolvedPolytope
 
 __all__ = ["Birkhoff"]
-
-
-@kernel(POINT)
-def sample(point, params, scratch, out):
-    """Write a random vertex with this mean; the second parameter is a uniform number."""
-    n = int(params[0])
-    columns = scratch[:n]
-    compiled.random_matching(point, 1.0, n, params[1], scratch[n:], columns)
-    for i in range(out.size):
-        out[i] = 0.0
-    for i in range(n):
-        out[i * n + int(columns[i])] = 1.0
 
 
 @dataclass(frozen=True)
@@ -54,10 +42,9 @@ class Birkhoff(SolvedPolytope):
 
     @property
     def scratch(self) -> int:
-        """What the largest of oracle, projection and sampling needs."""
+        """What the larger of oracle and projection needs."""
         n = self.size
-        own = (compiled.assign_room(n), compiled.rounding_room(n))
-        return max(compiled.balance_room(n), n + max(own))
+        return max(compiled.balance_room(n), n + compiled.assign_room(n))
 
     @property
     def dim(self) -> int:
@@ -68,12 +55,6 @@ class Birkhoff(SolvedPolytope):
     def most_vertices(self) -> int:
         """One more than the dimension of the affine hull."""
         return (self.size - 1) ** 2 + 1
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Round along cycles of entries between 0 and 1, such that their means stay."""
-        out, params = np.empty(self.dim), np.array([self.size, uniforms[0]], dtype=np.float64)
-        sample(self.check(point), params, np.empty(self.scratch), out)
-        return out
 
     def decompose(self, point: np.ndarray) -> Mixture:
         """Take matchings on the positive entries, each as far as its smallest entry allows."""

@@ -37,7 +37,3 @@ class Box(Polytope):
     def chances(self, point: np.ndarray) -> np.ndarray:
         """Return the share of the upper bound in every coordinate."""
         return (self.check(point) - self.low) / (self.high - self.low)
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Draw a vertex by one uniform number for all coordinates."""
-        return np.where(uniforms[0] < self.chances(point), self.high, self.low)

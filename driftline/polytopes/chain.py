@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel, spread_out
+from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel
 from driftline.polytopes.base import Mixture
 from driftline.polytopes.chain_kernels import unfolded_length
 from driftline.polytopes.flow_kernels import flow_room, project_flow
@@ -214,16 +214,3 @@ class Chain(SolvedPolytope):
             raise InputError("the point is no vector of marginals: its flow does not add up to 1")
         total = np.array(weights)
         return Mixture(np.array(vertices), total / total.sum())
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Draw tag after tag from the Markov chain that has these marginals."""
-        nodes, edges = self.split(np.asarray(point))
-        uniforms = spread_out(uniforms[0], self.length)
-        tags = np.empty(self.length, dtype=np.int64)
-        weights = nodes[0]
-        for t in range(self.length):
-            sums = np.cumsum(np.maximum(weights, 0.0))
-            tags[t] = min(np.searchsorted(sums, uniforms[t] * sums[-1], "right"), self.tags - 1)
-            if t + 1 < self.length:
-                weights = edges[t, tags[t]]
-        return self.vertex(tags)

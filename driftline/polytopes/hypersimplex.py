@@ -153,10 +153,6 @@ class Hypersimplex(Polytope):
         vertices = np.array([self._pick(ends, u) for u in (starts[:-1] + weights / 2)[kept]])
         return Mixture(vertices, weights[kept] / weights[kept].sum())
 
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Madow's systematic sampling: one uniform start, then steps of length 1."""
-        return self._pick(self._ends(np.asarray(point)), uniforms[0])
-
     def _ends(self, point: np.ndarray) -> np.ndarray:
         ends = np.cumsum(point)
         ends[-1] = self.size

@@ -12,7 +12,6 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import (
     POINT,
-    RANKS,
     Kernel,
     helper,
     kernel,
@@ -98,12 +97,6 @@ def random_ranks(point, divisor, weights, uniform, scratch, ranks):
                 givers -= 1
     for k in range(d):
         ranks[int(order[k])] = int(drawn[k])
-
-
-@kernel(RANKS)
-def draw_ranks(point, weights, uniforms, scratch, ranks):
-    """Draw the rank of every entry of a point."""
-    random_ranks(point, 1.0, weights, uniforms[0], scratch, ranks)
 
 
 @dataclass(frozen=True)
@@ -219,13 +212,6 @@ class Permutahedron(Polytope):
             if found is None:
                 return share, where
             share, where = lowest, found
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Swap two entries where averaging would mix them, with the weight as probability."""
-        ranks = np.empty(self.dim, dtype=np.int64)
-        scratch = np.empty(swapping_room(self.dim))
-        draw_ranks(self.check(point), self._weights, uniforms, scratch, ranks)
-        return self._weights[ranks]
 
 
 def _split(point: np.ndarray, blocks: list[np.ndarray], index: int, count: int) -> list[np.ndarray]:

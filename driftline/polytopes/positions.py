@@ -117,10 +117,6 @@ class Positions(Polytope):
         vertices = [self._pick(sums, u) for u in ends[:-1] + widths / 2]
         return keep_positive(np.array(vertices), np.where(widths > 1e-15, widths, 0.0))
 
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Draw by one uniform number for all positions."""
-        return self._pick(np.cumsum(self.split(np.asarray(point))[0], axis=1), uniforms[0])
-
     def _pick(self, sums: np.ndarray, uniform: float) -> np.ndarray:
         tags = (sums <= uniform).sum(axis=1)
         return self.vertex(np.minimum(tags, self.tags - 1))

@@ -13,12 +13,18 @@ which are at most 0 where the step was admissible.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from driftline.state import Stateful
+
 __all__ = ["Tally", "Watched"]
+
+#: Columns of a learner by itself, and those beside a comparator.
+ALONE = ("loss", "risk", "target_loss", "eta", "grad_sq")
+COMPARED = ("gap", "comparator_loss", "distance", "old_distance", "move")
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,15 @@ class Watched:
         return {k: v for k, v in vars(self).items() if k != "end"}
 
     @classmethod
+    def alone(cls, columns: Mapping[str, np.ndarray], places: np.ndarray) -> Watched:
+        """Return rounds of a learner without weights, which nothing is compared with."""
+        made = {name: columns[name][places] for name in ALONE}
+        made |= dict.fromkeys(COMPARED, np.zeros(len(places)))
+        made["sample_weight"] = columns.get("sample_weight", np.ones(len(columns["risk"])))[places]
+        flags = np.zeros(len(places), dtype=bool)
+        return cls(**made, restarted=flags, idle=~flags, end=0.0)
+
+    @classmethod
     def join(cls, parts: Sequence[Watched]) -> Watched:
         """Return rounds that follow each other as one."""
         columns = [part.columns() for part in parts]
@@ -71,13 +86,15 @@ class Watched:
 
 
 @dataclass
-class Tally:
+class Tally(Stateful):
     """Sums over the rounds so far; ``largest_loss`` is the largest possible target loss of one.
 
     ``weight`` is the sum of sample weights, ``most_weight`` the largest of them.
 
     Bounds use ``owed`` in place of ``comparator_loss``: the two differ only in idle rounds.
     """
+
+    __hash__ = Stateful.__hash__  # by identity: a tally changes
 
     largest_loss: float = 1.0
     rounds: int = 0
@@ -196,3 +213,6 @@ class Tally:
         log = math.log(scales / chance)
         third = largest * log / 3.0
         return third + math.sqrt(third**2 + 2.0 * room * log)
+
+
+Tally.learned = tuple(own.name for own in fields(Tally))

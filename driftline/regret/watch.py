@@ -36,14 +36,15 @@ class Watch:
         return other
 
     def play(self, block: Block) -> tuple[int, Watched]:
-        """Play a block whose trace has rows for the comparator; return it as seen.
+        """Play a block whose trace has rows for the comparator; return what was learned from.
 
-        Blocks are cut where the comparator changes, and where the engine starts again. The gaps of
-        a solver count on the side on
-        which they can hurt: the learner's if its losses may be too large, else the
-        comparator's, whose losses may be too small.
+        Blocks are cut where the comparator changes, and where the engine starts again. Rounds that
+        are only predicted have no entry, and no weights of the comparator. The gaps of a solver
+        count on the side on which they can hurt: the learner's if its losses may be too large, else
+        the comparator's, whose losses may be too small.
         """
         count = block.stop - block.start
+        tells = np.arange(count) if block.asked is None else np.flatnonzero(~block.asked)
         loss = self.engine.parts.loss
         if loss.inexact and loss.overestimates and block.gaps is None:
             block = block._replace(gaps=np.zeros(count))
@@ -51,32 +52,38 @@ class Watch:
             block = block._replace(comparator_gaps=np.zeros(count))
         if block.restarted is None:
             block = block._replace(restarted=np.zeros(count, dtype=bool))
-        distance, old = np.empty(count), np.empty(count)
-        move, done = np.zeros(count), 0
-        for weights, stop in self.comparator.pieces(self.rounds, self.rounds + count):
-            size = min(stop - self.rounds, count - done)
+        distance, old, move = np.zeros((3, count))
+        if not len(tells):
+            return sum(self.engine.stretches(block)), _seen(block, tells, distance, old, move, 0.0)
+        told = done = 0
+        for weights, stop in self.comparator.pieces(self.rounds, self.rounds + len(tells)):
+            size = min(stop - self.rounds, len(tells) - told)
+            last = count if told + size == len(tells) else int(tells[told + size - 1]) + 1
             if weights is not self._weights:
                 self._check(weights)
                 previous = weights if self._weights is None else self._weights
-                move[done] = float(np.linalg.norm(weights - previous))
+                move[tells[told]] = float(np.linalg.norm(weights - previous))
             self._look(weights)
-            norm, last = float(np.vdot(weights, weights)), done + size
-            piece = block.cut(done, size)._replace(shadow=weights)
+            norm = float(np.vdot(weights, weights))
+            piece = block.cut(done, last - done)._replace(shadow=weights)
             for played in self.engine.stretches(piece):
-                part = slice(done, done + played)
+                done += played
+                before, told = told, int(np.searchsorted(tells, done))
+                if before == told:
+                    continue
+                part = slice(before, told) if block.asked is None else tells[before:told]
                 inner, own = block.column("inner")[part], block.column("norm_sq")[part]
                 distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
                 old[part] = distance[part]
                 if self._end is not None:
-                    old[done] = self._end
+                    old[tells[before]] = self._end
                 self._end = self._look(weights)
-                done += played
             if done < last:
-                return done, _seen(block, 0, distance, old, move, 0.0)
+                return done, _seen(block, tells[:0], distance, old, move, 0.0)
             self._weights = weights
             self.rounds += size
         assert self._end is not None
-        return done, _seen(block, done, distance, old, move, self._end)
+        return done, _seen(block, tells, distance, old, move, self._end)
 
     def _look(self, weights: np.ndarray) -> float:
         """Return the squared distance of the engine's current weights."""
@@ -115,28 +122,21 @@ def mark_idle(seen: Watched, parts: Parts) -> Watched:
 
 def _seen(
     block: Block,
-    count: int,
+    tells: np.ndarray,
     distance: np.ndarray,
     old: np.ndarray,
     move: np.ndarray,
     end: float,
 ) -> Watched:
-    counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
-    gap = np.zeros(count) if counted is None else counted[:count].copy()
-    weight = np.ones(count) if block.sample_weight is None else block.sample_weight[:count].copy()
-    return Watched(
-        **{name: block.column(name)[:count] for name in SEEN},
-        gap=gap,
-        distance=distance[:count],
-        old_distance=old[:count],
-        move=move[:count],
-        restarted=_flags(block, count),
-        idle=np.zeros(count, dtype=bool),
-        sample_weight=weight,
-        end=end,
-    )
-
-
-def _flags(block: Block, count: int) -> np.ndarray:
+    """Return the rounds of a block at some places."""
+    count = len(distance)
     assert block.restarted is not None
-    return block.restarted[:count].copy()
+    counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
+    weight = np.ones(count) if block.sample_weight is None else block.sample_weight
+    columns = {name: block.column(name) for name in SEEN}
+    columns |= {"distance": distance, "old_distance": old, "move": move}
+    columns |= {"gap": np.zeros(count) if counted is None else counted, "sample_weight": weight}
+    columns |= {"restarted": block.restarted, "idle": np.zeros(count, dtype=bool)}
+    if len(tells) < count:
+        columns = {name: column[tells] for name, column in columns.items()}
+    return Watched(**columns, end=end)

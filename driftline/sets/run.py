@@ -73,7 +73,7 @@ class SetRun:
 
 def check_task(task: Task) -> None:
     """Refuse tasks whose labels have no chances that exclude each other."""
-    if task.answers.kind not in ("classes", "sign", "levels"):
+    if not task.geometry.exclusive:
         raise InputError(f"sets are of classes, signs or levels, but the task is {task!r}")
 
 
@@ -120,6 +120,6 @@ def played(
         events, late = learner.run_events(inputs, labels, delay, **given)
         trace = events.rounds_of(late)
     codes = np.asarray(labels).ravel().astype(np.int64)
-    codes = (codes + 1) // 2 if learner.task.kind == "sign" else codes
+    codes = learner.task.labels.codes(codes)
     sets = level.play(trace.probabilities, codes, late)
     return SetRun(sets, sets[np.arange(len(codes)), codes], trace, level)

@@ -18,8 +18,22 @@ from driftline.state.draws import Draws
 
 __all__ = ["Checkpoint", "Leaves", "Stateful"]
 
-#: Types of values that nobody changes.
-PLAIN = frozenset({type(None), bool, int, float, str, bytes, tuple})
+#: How a value is kept: as it is, by its content, by its own attributes, one by one, by its copy.
+PLAIN, ARRAY, OBJECT, LIST, COPIED = range(5)
+
+#: That of every type of values seen so far.
+HOW: dict[type, int] = {np.ndarray: ARRAY, list: LIST}
+
+
+def _how(kind: type) -> int:
+    """Return how values of a type are kept, and remember it."""
+    if issubclass(kind, Stateful):
+        HOW[kind] = OBJECT
+    elif hasattr(kind, "copy"):
+        HOW[kind] = COPIED
+    else:
+        HOW[kind] = PLAIN
+    return HOW[kind]
 
 
 class Stateful:
@@ -44,6 +58,9 @@ class Stateful:
 
     #: The names of attributes that learning changes.
     learned: ClassVar[tuple[str, ...]] = ()
+
+    #: Attributes whose values only the object knows how to copy.
+    held: ClassVar[tuple[str, ...]] = ()
 
     #: Attributes that follow from these, and that a rollback needs as they were.
     derived: ClassVar[tuple[str, ...]] = ()
@@ -78,13 +95,13 @@ class Stateful:
             elif name in self.inherited:
                 setattr(self, name, theirs.copy() if type(theirs) is np.ndarray else theirs)
 
-    def _keep(self, name: str, value: Any) -> Any:
-        """Return what a checkpoint keeps of a value of another type, such as a dictionary."""
-        return value.copy() if hasattr(value, "copy") else value
+    def _keep(self, name: str) -> Any:
+        """Return what a checkpoint keeps of an attribute that is ``held``."""
+        return getattr(self, name)
 
     def _back(self, name: str, kept: Any) -> Any:
-        """Return the value of an attribute from what :meth:`_keep` returned."""
-        return kept.copy() if hasattr(kept, "copy") else kept
+        """Return the value of such an attribute from what :meth:`_keep` returned."""
+        return kept
 
     def _unshare(self) -> None:
         """Make what a copy must not share with the object that it was copied from."""
@@ -92,7 +109,7 @@ class Stateful:
 
 
 class Cell(NamedTuple):
-    """An attribute, its value, and what this was: the content of an array, None if it is plain."""
+    """An attribute, its value, and what a copy must be made of: None where the value is kept."""
 
     owner: Stateful
     name: str
@@ -107,11 +124,13 @@ class Checkpoint:
     they were. After :meth:`restore` arrays are the same objects as before.
     """
 
-    __slots__ = ("_cells",)
+    __slots__ = ("_cells", "_held")
 
     def __init__(self, root: Stateful, whole: bool = True):
         self._cells: list[Cell] = []
-        _collect(root, root.learned, self._cells, set(), whole)
+        owners = dict[Stateful, None]()
+        _collect(root, root.learned, self._cells, owners, whole)
+        self._held = [(own, name, own._keep(name)) for own in owners for name in own.held]
 
     def restore(self) -> None:
         """Roll the object back; this may be done twice."""
@@ -122,33 +141,31 @@ class Checkpoint:
                 value[...] = kept
                 setattr(owner, name, value)
             else:
-                setattr(owner, name, owner._back(name, kept))
+                setattr(owner, name, kept.copy())
+        for owner, name, kept in self._held:
+            setattr(owner, name, owner._back(name, kept))
 
 
 def _collect(
-    owner: Stateful, names: tuple[str, ...], cells: list[Cell], seen: set[int], whole: bool
+    owner: Stateful,
+    names: tuple[str, ...],
+    cells: list[Cell],
+    seen: dict[Stateful, None],
+    whole: bool,
 ) -> None:
     """Add attributes of an object, and of all that it is made of."""
-    seen.add(id(owner))
+    seen[owner] = None
     for name in names:
         value = getattr(owner, name)
         kind = type(value)
-        if kind in PLAIN:
-            cells.append(Cell(owner, name, value, None))
-        elif kind is np.ndarray:
-            kept = value.copy() if whole or name not in owner.large else None
-            cells.append(Cell(owner, name, value, kept))
-        elif isinstance(value, Stateful):
-            cells.append(Cell(owner, name, value, None))
-            if id(value) not in seen:
-                _collect(value, value.learned, cells, seen, whole)
-        elif kind is list:
-            cells.append(Cell(owner, name, value, None))
-            for own in value:
-                if id(own) not in seen:
-                    _collect(own, own.inside, cells, seen, whole)
-        else:
-            cells.append(Cell(owner, name, value, owner._keep(name, value)))
+        how = HOW[kind] if kind in HOW else _how(kind)
+        keep = how == COPIED or (how == ARRAY and (whole or name not in owner.large))
+        cells.append(Cell(owner, name, value, value.copy() if keep else None))
+        if how == OBJECT and value not in seen:
+            _collect(value, value.learned, cells, seen, whole)
+        for own in value if how == LIST else ():
+            if own not in seen:
+                _collect(own, own.inside, cells, seen, whole)
     for name in owner.derived:
         cells.append(Cell(owner, name, getattr(owner, name), None))
 
@@ -160,93 +177,94 @@ class Leaves:
     numbers are not among them.
     """
 
-    __slots__ = ("_cells",)
+    __slots__ = ("_cells", "_held")
 
     def __init__(self, root: Stateful):
-        self._cells = list(_leaves(root, root.learned, set()))
+        owners = dict[Stateful, None]()
+        self._cells = list(_leaves(root, root.learned, owners))
+        self._held = [(owner, name) for owner in owners for name in owner.held]
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._cells)
+        return len(self._cells) + len(self._held)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the arrays have, 1 at least."""
+        values = (getattr(owner, name) for owner, name in self._cells)
+        return sum((own.nbytes for own in values if type(own) is np.ndarray), 1)
 
     def read(self) -> list[Any]:
         """Return all values; arrays are copied."""
         made: list[Any] = []
         for owner, name in self._cells:
             value = getattr(owner, name)
-            kind = type(value)
-            if kind is np.ndarray:
-                value = value.copy()
-            elif kind not in PLAIN:
-                value = owner._keep(name, value)
-            made.append(value)
-        return made
+            made.append(value if HOW[type(value)] == PLAIN else value.copy())
+        return made + [owner._keep(name) for owner, name in self._held]
 
     def write(self, values: Sequence[Any]) -> None:
         """Write values of other leaves, which are copied."""
-        for (owner, name), value in zip(self._cells, values, strict=True):
-            kind = type(value)
-            if kind is np.ndarray:
+        for (owner, name), value in zip(self._cells, values, strict=False):
+            how = HOW[type(value)]
+            if how == ARRAY:
                 own = getattr(owner, name)
-                if type(own) is kind and own.shape == value.shape and own.dtype == value.dtype:
+                if type(own) is not np.ndarray or own.shape != value.shape:
+                    setattr(owner, name, _duplicate(value))
+                elif own.dtype != value.dtype:
+                    setattr(owner, name, _duplicate(value))
+                else:
                     own[...] = value
-                    continue
-                value = _duplicate(value)
-            elif kind not in PLAIN:
-                value = owner._back(name, value)
-            setattr(owner, name, value)
+            else:
+                setattr(owner, name, value if how == PLAIN else value.copy())
+        for (owner, name), value in zip(self._held, values[len(self._cells) :], strict=True):
+            setattr(owner, name, owner._back(name, value))
 
 
 def _leaves(
-    owner: Stateful, names: tuple[str, ...], seen: set[int]
+    owner: Stateful, names: tuple[str, ...], seen: dict[Stateful, None]
 ) -> Iterator[tuple[Stateful, str]]:
     """Yield the leaves of an object."""
-    seen.add(id(owner))
+    seen[owner] = None
     for name in names:
         value = getattr(owner, name)
-        if isinstance(value, Stateful):
-            if id(value) not in seen:
-                yield from _leaves(value, value.learned, seen)
-        elif type(value) is list:
+        kind = type(value)
+        how = HOW[kind] if kind in HOW else _how(kind)
+        if how == OBJECT and value not in seen:
+            yield from _leaves(value, value.learned, seen)
+        elif how == LIST:
             for own in value:
-                if id(own) not in seen:
+                if own not in seen:
                     yield from _leaves(own, own.inside, seen)
-        elif type(value) is not Draws:
+        elif how != OBJECT and kind is not Draws:
             yield owner, name
 
 
-def _copied(owner: Any, known: dict[int, Any]) -> Any:
+def _copied(owner: Any, known: dict[Stateful, Any]) -> Any:
     """Return a copy of an object; ``known`` has the copies of others."""
-    made = object.__new__(type(owner))
-    known[id(owner)] = made
-    values = vars(made)
-    values.update(vars(owner))
+    made = known[owner] = object.__new__(type(owner))
+    values = made.__dict__
+    values.update(owner.__dict__)
     for name in owner.learned:
-        value = getattr(owner, name)
-        kind = type(value)
-        if kind in PLAIN:
+        if name not in values:  # the default of the class
             continue
-        if kind is np.ndarray:
+        value = values[name]
+        kind = type(value)
+        how = HOW[kind] if kind in HOW else _how(kind)
+        if how == ARRAY:
             values[name] = _duplicate(value)
-        elif isinstance(value, Stateful):
-            values[name] = _known_copy(value, known)
-        elif kind is list:
-            values[name] = [_known_copy(own, known) for own in value]
-        else:
-            values[name] = owner._back(name, owner._keep(name, value))
-    for name in owner.scratch:
-        if type(value := values[name]) is np.ndarray:
-            values[name] = np.empty_like(value)
-        elif value is not None:
+        elif how == OBJECT:
+            values[name] = known[value] if value in known else _copied(value, known)
+        elif how == LIST:
+            values[name] = [known[own] if own in known else _copied(own, known) for own in value]
+        elif how == COPIED:
             values[name] = value.copy()
+    for name in owner.held:
+        values[name] = owner._back(name, owner._keep(name))
+    for name in owner.scratch:
+        if (value := values[name]) is not None:
+            values[name] = np.empty_like(value)
     made._unshare()
     return made
-
-
-def _known_copy(value: Any, known: dict[int, Any]) -> Any:
-    """Return the copy of an object, which is made if there is none yet."""
-    made = known.get(id(value))
-    return _copied(value, known) if made is None else made
 
 
 def _duplicate(array: np.ndarray) -> np.ndarray:

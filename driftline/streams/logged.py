@@ -112,7 +112,7 @@ class Logged(Stream):
         except (TypeError, ValueError):
             raise InputError(f"actions must be whole numbers from 0, not {actions!r:.80}") from None
         self.task = Multiclass(max(2, most) if classes is None else classes)
-        self.labels = self.task.check_labels(actions)[:, 0]
+        self.labels = self.task.labels.check_all(actions)[:, 0]
         if len(self.labels) != rounds:
             raise InputError(f"there are {rounds} inputs but {len(self.labels)} actions")
         self.inputs = inputs
@@ -169,7 +169,7 @@ def _cost_of_none(trace: Any) -> float | None:
         return None
     part: Any = from_config(saved)
     task = part if isinstance(part, Task) else part.task
-    return task.doubt.cost if task.kind == "answers" else None
+    return task.predictions.doubt.cost if task.answers is not task else None
 
 
 def _column(values: npt.ArrayLike, rounds: int, name: str, least: float) -> np.ndarray:

@@ -52,4 +52,4 @@ class Planted(Stream):
         wrong = generator.random(rounds) < noise
         seen[wrong] = unit_vectors(generator, int(wrong.sum()), features)
         scores = np.einsum("tdf,tf->td", weights[segment], seen)
-        self.labels = np.array([task.top_label(theta) for theta in scores])
+        self.labels = np.array([task.geometry.top_label(theta) for theta in scores])

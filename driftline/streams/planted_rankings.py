@@ -62,7 +62,7 @@ class PlantedRankings(Stream):
         turn: Literal["flip"] | float | None = None,
         seed: int | None = 0,
     ):
-        if task.kind != "relevance" or task.items is not None:
+        if not task.labels.graded or task.items is not None:
             raise InputError(f"task must be NDCG or PrecisionAtK with items=None, but is {task!r}")
         features = check_count(features, 2, "features")
         least, most = (check_count(count, 1, "documents") for count in documents)

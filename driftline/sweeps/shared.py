@@ -17,8 +17,7 @@ from driftline.committee import Committee
 from driftline.engines import CompiledEngine
 from driftline.engines.compiled import Apart
 from driftline.inputs import DenseRows
-from driftline.kernels import aligned_zeros
-from driftline.kernels import program as at
+from driftline.kernels import TRACE_COLUMNS, aligned_zeros
 from driftline.kernels.memory import CACHE_LINE
 from driftline.kernels.settings import play_settings
 from driftline.learner import OGD, Learner
@@ -93,10 +92,10 @@ def play_shared(
         return [None] * len(own)
     if first.map is not None:
         rows = DenseRows(first.map.mapper().transform_rows(rows, codes))
-    width = first.task.prediction_width(codes)
+    width = first.task.predictions.width(codes)
     uniforms = Draws.from_seed(seed, first._BRANCH).uniforms(0, rows.rounds)
     made: list[Totals | None] = []
-    columns = len(at.TRACE_COLUMNS)
+    columns = len(TRACE_COLUMNS)
     most = min(MOST, len(own), max(1, COLUMNS // (8 * columns * rows.rounds)))
     room = np.empty((most, columns, rows.rounds))
     for start in range(0, len(own), most):
@@ -163,5 +162,6 @@ def _engine(learner: OGD) -> CompiledEngine:
 
 
 def _totals(columns: np.ndarray) -> Totals:
-    sums = [float(columns[row].sum()) for row in (at.TARGET_ROW, at.RISK_ROW, at.LOSS_ROW)]
+    named = dict(zip(TRACE_COLUMNS, columns, strict=True))
+    sums = [float(named[name].sum()) for name in ("target_loss", "risk", "loss")]
     return Totals(columns.shape[1], *sums)

@@ -2,7 +2,9 @@
 
 from driftline.tasks.abstaining import Abstaining as Abstaining
 from driftline.tasks.base import Distribution as Distribution
+from driftline.tasks.base import Guess as Guess
 from driftline.tasks.base import Task as Task
+from driftline.tasks.base import with_classes as with_classes
 from driftline.tasks.binary import Binary as Binary
 from driftline.tasks.cost_sensitive import CostSensitive as CostSensitive
 from driftline.tasks.finite import Finite as Finite
@@ -13,9 +15,15 @@ from driftline.tasks.matching import Matching as Matching
 from driftline.tasks.multiclass import Multiclass as Multiclass
 from driftline.tasks.multilabel import Multilabel as Multilabel
 from driftline.tasks.ndcg import NDCG as NDCG
+from driftline.tasks.numbers import real_numbers as real_numbers
+from driftline.tasks.numbers import whole_numbers as whole_numbers
 from driftline.tasks.oracle import Oracle as Oracle
 from driftline.tasks.ordinal import Ordinal as Ordinal
 from driftline.tasks.precision import PrecisionAtK as PrecisionAtK
 from driftline.tasks.relevance import RelevanceTask as RelevanceTask
 from driftline.tasks.sequence import Sequence as Sequence
+from driftline.tasks.spaces import Classes as Classes
+from driftline.tasks.spaces import Reals as Reals
+from driftline.tasks.spaces import Signs as Signs
+from driftline.tasks.spaces import Space as Space
 from driftline.tasks.structured import StructuredTask as StructuredTask

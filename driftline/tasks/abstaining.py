@@ -25,7 +25,6 @@ that :math:`m_b = q_a + cz`. Where :math:`q_a, z \ge 0` and :math:`q_a + z \le 1
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -35,14 +34,13 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE_LOSS, TOP, VOTE, helper, kernel
 from driftline.polytopes import Simplex
-from driftline.tasks.base import Distribution, Doubt, Task, TaskKernels
+from driftline.tasks.base import Distribution, Guess, Task, TaskKernels
+from driftline.tasks.many import Many, ManyByRows
 from driftline.tasks.multiclass import Multiclass, encode, write_loss
-from driftline.typing import CheckedLabels, Label, Labels, Prediction
+from driftline.tasks.spaces import NONE, Answers, Doubt, Space
+from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["Abstaining", "log_sum", "odds_of"]
-
-#: No answer, in arrays.
-NONE = -1
 
 #: Smaller costs than this, and larger ones than 1 minus this, are refused.
 LEAST_COST = 1e-3
@@ -157,6 +155,37 @@ def odds_of(cost: float) -> float:
     return low
 
 
+class ManyAnswers(ManyByRows):
+    """Many answers at once; -1 is none."""
+
+    def top(self, scores: np.ndarray) -> np.ndarray:
+        """Return the top predictions, a row each."""
+        made = np.empty((len(scores), 1), dtype=np.int64)
+        params = self.task._params(self.task.dim)
+        top_answer.compiled(np.ascontiguousarray(scores), params, made)
+        return made
+
+    def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the votes of many rounds, a row each."""
+        rows, out = np.concatenate(predictions, axis=1), np.empty((len(weights), 1), dtype=np.int64)
+        behind = np.empty(max(0, int(rows.max(initial=0))) + 1)
+        vote.compiled(rows, weights, self.task._params(self.task.dim), behind, out)
+        return out
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many predictions."""
+        self._refuse_wide(rows)
+        none, codes = rows[:, 0] == NONE, np.asarray(labels)[:, 0]
+        made = self.task.labels.check_all(np.where(none, 0, rows[:, 0]))[:, 0]
+        return np.where(none, self.task.cost, (made != codes).astype(np.float64))
+
+    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
+        """Return encodings in which new classes cost 1, or what no answer costs."""
+        new = max(0, size - means.shape[1])
+        none = (means == self.task.cost).all(axis=1, keepdims=True)
+        return np.hstack([means, np.repeat(np.where(none, self.task.cost, 1.0), new, axis=1)])
+
+
 @dataclass(frozen=True)
 class Abstaining(Task):
     """Classes, and the cost of no answer: for doubtful cases that go to a person.
@@ -181,14 +210,16 @@ class Abstaining(Task):
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_cost, draw)
     kind: ClassVar[str] = "answers"
+    _many: ClassVar[type[Many]] = ManyAnswers
+    _grows: ClassVar[str] = "answers"
 
     def __post_init__(self) -> None:
         """Refuse tasks other than classes, and costs at which one side is always better."""
         if not (isinstance(self.answers, Task) and self.answers.kind == "classes"):
+            signs = isinstance(self.answers, Task) and self.answers.labels.signs
             raise InputError(
                 "no answer is for classes, such as dl.tasks.Multiclass(3), not for "
-                f"{self.answers!r:.80}"
-                + ("; take Multiclass(2) for two of them" if _is_sign(self.answers) else "")
+                f"{self.answers!r:.80}{'; take Multiclass(2) for two of them' if signs else ''}"
             )
         cost = self.cost
         number = isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)
@@ -209,28 +240,9 @@ class Abstaining(Task):
         """From which probability on there is an answer."""
         return float(2.0 ** (-self.cost * self.odds))
 
-    @cached_property
-    def doubt(self) -> Doubt:
-        """When there is no answer, and what that costs."""
-        return Doubt(self.cost * self.odds * math.log(2.0), self.cost)
-
-    @property
-    def guess(self) -> str:
-        """No answer at all, unless a guess costs less."""
-        return "no answer at all" if self.cost <= self.answers.guess_loss else "uniform guessing"
-
-    @property
-    def guess_loss(self) -> float:
-        """The smaller one of the cost and of that of a guess."""
-        return min(self.cost, self.answers.guess_loss)
-
-    def with_classes(self, classes: int) -> Abstaining:
-        """Return the task with more classes."""
-        return Abstaining(self.answers.with_classes(classes), self.cost)
-
     def params(self, size: int) -> tuple[float, ...]:
         """Return the number of scores, the cost, and the limit of doubt."""
-        return (float(size), self.cost, self.doubt.limit)
+        return (float(size), self.cost, self.predictions.doubt.limit)
 
     @property
     def dim(self) -> int:
@@ -238,60 +250,31 @@ class Abstaining(Task):
         return self.answers.dim
 
     @property
+    def labels(self) -> Space:
+        """The classes."""
+        return self.answers.labels
+
+    @cached_property
+    def predictions(self) -> Answers:
+        """The classes, and no answer where it is cheaper."""
+        doubt = Doubt(self.cost * self.odds * math.log(2.0), self.cost)
+        return Answers(self.answers.labels, doubt)
+
+    @property
+    def guess(self) -> Guess:
+        """No answer at all, unless a guess costs less."""
+        guess = self.answers.guess
+        return Guess(self.cost, "no answer at all") if self.cost <= guess.loss else guess
+
+    @property
     def label_hull(self) -> Simplex:
         """The hull of all encodings."""
         return self.answers.label_hull
 
-    @property
-    def all_labels(self) -> range:
-        """All labels."""
-        return self.answers.all_labels
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return the class as a row of one integer."""
-        return self.answers.check_label(label)
-
-    def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return the classes as rows of one integer."""
-        return self.answers.check_labels(labels)
-
-    # -- predictions
-
-    def label(self, checked: Label) -> int:
-        """Return a label as users give it."""
-        return int(checked[0])
-
-    def prediction(self, row: np.ndarray) -> int | None:
-        """Return a prediction as users get it: None for no answer."""
-        return None if row[0] < 0 else int(row[0])
-
-    def numbers(self, prediction: Prediction) -> np.ndarray:
-        """Return the integer of a prediction: -1 for no answer."""
-        return self._prediction_row(prediction)
-
-    def _prediction_row(self, prediction: Prediction) -> np.ndarray:
-        if prediction is None or np.array_equal(prediction, NONE):
-            return np.array([NONE])
-        return self.answers.check_label(prediction)
-
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return 0, 1, or the cost of no answer."""
-        truth, row = self.check_label(label)[0], self._prediction_row(prediction)[0]
+        truth, row = self.labels.check(label)[0], self.predictions.check(prediction)[0]
         return self.cost if row == NONE else float(row != truth)
-
-    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
-        """Return the target losses of many predictions."""
-        if rows.shape[1] != 1:
-            raise InputError(f"predictions of {self!r} are single numbers, not {rows.shape[1]}")
-        none, codes = rows[:, 0] == NONE, np.asarray(labels)[:, 0]
-        made = self.check_labels(np.where(none, 0, rows[:, 0]))[:, 0]
-        return np.where(none, self.cost, (made != codes).astype(np.float64))
-
-    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
-        """Return encodings in which new classes cost 1, or what no answer costs."""
-        new = max(0, size - means.shape[1])
-        none = (means == self.cost).all(axis=1, keepdims=True)
-        return np.hstack([means, np.repeat(np.where(none, self.cost, 1.0), new, axis=1)])
 
     def best_prediction(self, mu: np.ndarray) -> int | None:
         """Return the most probable class if missing it costs less than no answer (Chow's rule)."""
@@ -301,17 +284,8 @@ class Abstaining(Task):
 
     def top_prediction(self, theta: np.ndarray) -> int | None:
         """Return the class of highest score if its probability is large enough."""
-        return self.prediction(self.top_rows(np.array([theta], dtype=np.float64))[0])
-
-    def top_label(self, theta: np.ndarray) -> int:
-        """Return the class of highest score."""
-        return int(np.argmax(theta))
-
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
-        """Return the top predictions, a row each."""
-        made = np.empty((len(scores), 1), dtype=np.int64)
-        top_answer.compiled(np.ascontiguousarray(scores), self._params(self.dim), made)
-        return made
+        rows = self.many.top(np.array([theta], dtype=np.float64))
+        return self.predictions.value(rows[0])
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return classes, and -1 for no answer, with this mean loss encoding."""
@@ -325,33 +299,4 @@ class Abstaining(Task):
         weights = np.append(np.maximum(1.0 - (1.0 - self.cost) * none - mean, 0.0), none)
         weights[weights < 1e-12] = 0.0
         atoms = np.flatnonzero(weights)
-        return Distribution(np.append(self.all_labels, NONE)[atoms], weights[atoms] / weights.sum())
-
-    # -- votes
-
-    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> int | None:
-        """Return the class with most weight, the lowest of several; None if that costs less."""
-        behind: dict[int, float] = {}
-        total, none = 0.0, 0.0
-        for prediction, weight in zip(predictions, weights.tolist(), strict=True):
-            total += weight
-            if prediction is None or prediction < 0:
-                none += weight
-            else:
-                behind[prediction] = behind.get(prediction, 0.0) + weight
-        best = min(behind, key=lambda label: (-behind[label], label), default=NONE)
-        most = behind.pop(best, 0.0)
-        second = max(behind.values(), default=0.0)
-        left = total - (1.0 - self.cost) * none
-        return best if left - most <= self.cost * (left - second) else None
-
-    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        """Return the votes of many rounds, a row each."""
-        rows, out = np.concatenate(predictions, axis=1), np.empty((len(weights), 1), dtype=np.int64)
-        behind = np.empty(max(0, int(rows.max(initial=0))) + 1)
-        vote.compiled(rows, weights, self._params(self.dim), behind, out)
-        return out
-
-
-def _is_sign(task: object) -> bool:
-    return isinstance(task, Task) and task.kind == "sign"
+        return Distribution(np.append(self.labels.all, NONE)[atoms], weights[atoms] / weights.sum())

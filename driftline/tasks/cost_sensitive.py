@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.tasks.base import real_numbers
 from driftline.tasks.finite import Finite
+from driftline.tasks.numbers import real_numbers
 from driftline.typing import Json
 
 __all__ = ["CostSensitive"]
@@ -32,7 +32,7 @@ class CostSensitive(Finite):
     2
     """
 
-    made_from: ClassVar[tuple[str, ...]] = ("costs",)
+    _made_from: ClassVar[tuple[str, ...]] = ("costs",)
 
     def __init__(self, costs: Sequence[Sequence[float]]):
         matrix = real_numbers(costs, "costs")
@@ -54,4 +54,4 @@ class CostSensitive(Finite):
 
     def config(self) -> Json:
         """Return the costs as plain data."""
-        return {"type": self.part_name(), "costs": self.loss_matrix.tolist()}
+        return {"type": self._part_name(), "costs": self.loss_matrix.tolist()}

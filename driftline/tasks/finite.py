@@ -15,10 +15,13 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hull, Polytope, Simplex
-from driftline.tasks.base import Distribution, TaskKernels, draw_atom, real_numbers
-from driftline.tasks.multiclass import check_class, check_classes
-from driftline.tasks.plurality import PluralityTask
-from driftline.typing import CheckedLabels, Label, Labels, Prediction
+from driftline.tasks.base import Distribution, Guess, Task, TaskKernels, draw_atom
+from driftline.tasks.geometry import Geometry
+from driftline.tasks.many import Many
+from driftline.tasks.numbers import real_numbers
+from driftline.tasks.plurality import Plurality
+from driftline.tasks.spaces import Classes
+from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["Finite"]
 
@@ -58,8 +61,31 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
         encoded[i] = row[i]
 
 
+class FiniteGeometry(Geometry):
+    """Labels and predictions as the rows of matrices."""
+
+    @property
+    def loss_matrix(self) -> np.ndarray:
+        """The loss of every label (row) and prediction (column)."""
+        return self.task.loss_matrix
+
+    def top_label(self, theta: np.ndarray) -> int:
+        """Return the label that has the highest score, which is not a prediction."""
+        return int(np.argmax(self.task.label_matrix @ theta))
+
+
+class ManyFinite(Plurality):
+    """Many predictions at once, whose losses are entries of a matrix."""
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the entries of the loss matrix; refuse rows that are not predictions."""
+        self._refuse_wide(rows)
+        known = self.task.predictions.check_all(rows[:, 0])
+        return self.task.loss_matrix[np.asarray(labels)[:, 0], known[:, 0]]
+
+
 @dataclass(frozen=True)
-class Finite(PluralityTask):
+class Finite(Task):
     """Labels and predictions as rows of matrices.
 
     Parameters
@@ -84,6 +110,8 @@ class Finite(PluralityTask):
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "costs"
+    _geometry: ClassVar[type[Geometry]] = FiniteGeometry
+    _many: ClassVar[type[Many]] = ManyFinite
 
     def __post_init__(self) -> None:
         """Refuse matrices of other shapes, and losses that are negative or never 0."""
@@ -118,7 +146,7 @@ class Finite(PluralityTask):
         labels, predictions = self.label_matrix.ravel(), self.prediction_matrix.ravel()
         return (float(len(self.label_matrix)), *labels, *self.offsets, *predictions)
 
-    def scratch(self, size: int) -> int:
+    def _scratch(self, size: int) -> int:
         """Return room for the chances of predictions."""
         return len(self.prediction_matrix)
 
@@ -139,18 +167,34 @@ class Finite(PluralityTask):
         return np.maximum(losses, 0.0)
 
     @cached_property
+    def labels(self) -> Classes:
+        """A number for every row of the encodings."""
+        return Classes(len(self.label_matrix))
+
+    @cached_property
+    def predictions(self) -> Classes:
+        """A number for every row of the loss encodings."""
+        return Classes(len(self.prediction_matrix), "prediction")
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest entry of the loss matrix."""
+        return float(self.loss_matrix.max())
+
+    @property
+    def guess(self) -> Guess:
+        """A uniform guess or a fixed prediction, whichever costs less at worst."""
+        losses = self.loss_matrix
+        uniform, fixed = float(losses.mean(axis=1).max()), float(losses.max(axis=0).min())
+        return Guess(uniform) if uniform <= fixed else Guess(fixed, "the safest choice")
+
+    @cached_property
     def label_hull(self) -> Polytope:
         """The hull of the encodings: a simplex if they are unit vectors."""
         if np.array_equal(self.label_matrix, np.eye(self.dim)):
             return Simplex(self.dim)
         norms = (self.label_matrix**2).sum(axis=1)
         return Hull(self.dim, self._best_label, equal_norms=bool(np.ptp(norms) < 1e-12))
-
-    def loss_hull_of(self, theta: np.ndarray) -> Hull:
-        """Return the hull of the predictions' loss encodings."""
-        return Hull(
-            self.dim, lambda v: self.prediction_matrix[np.argmax(self.prediction_matrix @ v)]
-        )
 
     def _best_label(self, direction: np.ndarray) -> np.ndarray:
         return self.label_matrix[np.argmax(self.label_matrix @ direction)]
@@ -160,63 +204,14 @@ class Finite(PluralityTask):
         """The length of an encoding."""
         return self.label_matrix.shape[1]
 
-    @property
-    def all_labels(self) -> range:
-        """All labels."""
-        return range(len(self.label_matrix))
-
-    @property
-    def largest_loss(self) -> float:
-        """The largest entry of the loss matrix."""
-        return float(self.loss_matrix.max())
-
-    @property
-    def guess(self) -> str:
-        """A uniform guess or a fixed prediction, whichever costs less at worst."""
-        return "uniform guessing" if self._guesses[0] <= self._guesses[1] else "the safest choice"
-
-    @property
-    def guess_loss(self) -> float:
-        """The least worst-case loss of a uniform guess or of a fixed prediction."""
-        return min(self._guesses)
-
-    @property
-    def _guesses(self) -> tuple[float, float]:
-        losses = self.loss_matrix
-        return float(losses.mean(axis=1).max()), float(losses.max(axis=0).min())
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return the label as a row of one integer."""
-        return check_class(label, len(self.label_matrix), "label")
-
-    def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return the labels as rows of one integer."""
-        return check_classes(labels, len(self.label_matrix))
-
-    def _prediction_row(self, prediction: Prediction) -> np.ndarray:
-        return check_class(prediction, len(self.prediction_matrix), "prediction")
-
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the entry of the loss matrix."""
-        row, column = self.check_label(label)[0], self._prediction_row(prediction)[0]
+        row, column = self.labels.check(label)[0], self.predictions.check(prediction)[0]
         return float(self.loss_matrix[row, column])
-
-    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
-        """Return the entries of the loss matrix; refuse rows that are not predictions."""
-        if rows.ndim != 2 or rows.shape[1] != 1:
-            raise InputError(f"predictions of {self!r} are single numbers, not {rows.shape[1:]}")
-        wrong = (rows < 0) | (rows >= len(self.prediction_matrix))
-        if wrong.any():
-            self._prediction_row(int(rows[wrong][0]))
-        return self.loss_matrix[np.asarray(labels)[:, 0], rows[:, 0]]
 
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the prediction of least mean loss, the lowest of several."""
         return int(np.argmin(self.prediction_matrix @ np.asarray(mu)))
-
-    def top_label(self, theta: np.ndarray) -> int:
-        """Return the label that has the highest score, which is not a prediction."""
-        return int(np.argmax(self.label_matrix @ theta))
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return few predictions with this mean loss encoding."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hypersimplex, Polytope
-from driftline.tasks.base import TaskKernels
-from driftline.tasks.structured import VectorTask, refuse_first
+from driftline.tasks.base import Guess, TaskKernels
+from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Sets
 
 __all__ = ["FixedSize"]
 
@@ -49,32 +51,32 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 
 @dataclass(frozen=True)
-class FixedSize(VectorTask):
-    """Exactly ``size`` of ``labels`` tags under the Hamming loss, divided by ``labels``.
+class FixedSize(StructuredTask):
+    """Exactly ``size`` of ``tags`` tags under the Hamming loss, divided by ``tags``.
 
     >>> task = FixedSize(4, 2)
     >>> task.loss(np.array([0, 1, 1, 0]), np.array([1, 1, 0, 0]))
     0.5
     """
 
-    labels: int
+    tags: int
     size: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
-    entries: ClassVar[str] = "zeros and ones"
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to choose."""
-        Hypersimplex(self.labels, self.size)
+        Hypersimplex(self.tags, self.size)
+
+    @cached_property
+    def labels(self) -> Sets:
+        """All sets of this size."""
+        return Sets(self.tags, self.size)
 
     @property
     def label_hull(self) -> Polytope:
         """A hypersimplex."""
-        return Hypersimplex(self.labels, self.size)
-
-    def any_label(self, size: int) -> np.ndarray:
-        """Return the set of the first."""
-        return (np.arange(self.labels) < self.size).astype(np.int64)
+        return Hypersimplex(self.tags, self.size)
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the size of sets."""
@@ -83,38 +85,29 @@ class FixedSize(VectorTask):
     @property
     def loss_factor(self) -> float:
         """A wrong choice is two wrong memberships."""
-        return -2.0 / self.labels
+        return -2.0 / self.tags
 
     @property
     def constant_offset(self) -> float:
         """The loss of choosing nothing right."""
-        return 2.0 * self.size / self.labels
+        return 2.0 * self.size / self.tags
 
     @property
     def largest_loss(self) -> float:
         """The loss of a set that overlaps as little as possible."""
-        return 2.0 * min(self.size, self.labels - self.size) / self.labels
+        return 2.0 * min(self.size, self.tags - self.size) / self.tags
 
     @property
-    def guess_loss(self) -> float:
-        """The expected loss of a uniform guess."""
-        return 2.0 * self.size * (self.labels - self.size) / self.labels**2
+    def guess(self) -> Guess:
+        """A uniform guess."""
+        return Guess(2.0 * self.size * (self.tags - self.size) / self.tags**2)
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """In l2, gamma is (2/d) sqrt(m (d-m) / d) and nu sqrt 2; in l1, 1/d and 2."""
-        d, m = self.labels, self.size
+        d, m = self.tags, self.size
         if norm == "l2":
             return 2.0 / d * math.sqrt(m * (d - m) / d), math.sqrt(2.0)
         return 1.0 / d, 2.0
-
-    def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse sets of another size."""
-        wrong = ((rows != 0) & (rows != 1)).any(axis=1) | (rows.sum(axis=1) != self.size)
-        refuse_first(wrong, rows, f"a 0/1 vector with {self.size} ones")
-
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return zeros and ones."""
-        return self.check_label(label).astype(np.float64)
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""

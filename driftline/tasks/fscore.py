@@ -23,15 +23,10 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Hull, Hypersimplex, Polytope
-from driftline.tasks.base import (
-    Distribution,
-    Task,
-    TaskKernels,
-    draw_atom,
-    real_numbers,
-    whole_numbers,
-)
-from driftline.typing import Label, Labels, Prediction
+from driftline.tasks.base import Distribution, Guess, Task, TaskKernels, draw_atom
+from driftline.tasks.numbers import real_numbers, whole_numbers
+from driftline.tasks.vector_spaces import Sets
+from driftline.typing import Label, Prediction
 
 __all__ = ["FScore"]
 
@@ -104,7 +99,7 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 @dataclass(frozen=True)
 class FScore(Task):
-    """A subset of ``labels`` tags under one minus F1; labels and predictions are 0/1 vectors.
+    """A subset of ``tags`` tags under one minus F1; labels and predictions are 0/1 vectors.
 
     With another ``beta`` it is the F-beta score. There are d^2 + 1 scores, and finding the best
     prediction takes a product of d x d matrices.
@@ -116,7 +111,7 @@ class FScore(Task):
     0.1667
     """
 
-    labels: int
+    tags: int
     beta: float = 1.0
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
@@ -124,18 +119,18 @@ class FScore(Task):
 
     def __post_init__(self) -> None:
         """Refuse fewer than one tag, and warn of the cost of many."""
-        count = whole_numbers(self.labels, "the number of tags")
+        count = whole_numbers(self.tags, "the number of tags")
         if count.ndim or count < 1:
-            raise InputError(f"an F1 task needs 1 tag or more, not {self.labels!r:.80}")
+            raise InputError(f"an F1 task needs 1 tag or more, not {self.tags!r:.80}")
         beta = real_numbers(self.beta, "beta")
         if beta.ndim or not 0.01 <= beta <= 100.0:
             raise InputError(f"beta must lie between 0.01 and 100, but is {self.beta!r:.80}")
-        object.__setattr__(self, "labels", int(count))
+        object.__setattr__(self, "tags", int(count))
         object.__setattr__(self, "beta", float(beta))
-        if self.labels >= MANY:
+        if self.tags >= MANY:
             warnings.warn(
-                f"FScore({self.labels}) has {self.dim} scores, each with a weight for every "
-                f"feature, and every step of its solver costs about {self.labels**4:.1e} "
+                f"FScore({self.tags}) has {self.dim} scores, each with a weight for every "
+                f"feature, and every step of its solver costs about {self.tags**4:.1e} "
                 "operations",
                 stacklevel=3,
             )
@@ -144,29 +139,24 @@ class FScore(Task):
         """Return the square of beta."""
         return (self.beta**2,)
 
-    def scratch(self, size: int) -> int:
+    def _scratch(self, size: int) -> int:
         """Return room for the chances of sizes and tags."""
-        return self.labels**2 + 1
+        return self.tags**2 + 1
+
+    @cached_property
+    def labels(self) -> Sets:
+        """Any set of tags."""
+        return Sets(self.tags)
 
     @property
-    def guess_loss(self) -> float:
+    def guess(self) -> Guess:
         """The worst expected loss of a uniform guess, which is that of no tags at all."""
-        return 1.0 - 2.0**-self.labels
+        return Guess(1.0 - 2.0**-self.tags)
 
     @property
     def dim(self) -> int:
         """One score for the empty set, and one for every tag and size."""
-        return self.labels**2 + 1
-
-    @property
-    def label_size(self) -> int:
-        """The length of a label."""
-        return self.labels
-
-    @property
-    def prediction_size(self) -> int:
-        """The length of a prediction."""
-        return self.labels
+        return self.tags**2 + 1
 
     @cached_property
     def label_hull(self) -> Polytope:
@@ -176,32 +166,12 @@ class FScore(Task):
     @cached_property
     def shares(self) -> np.ndarray:
         """What a tag that is right earns, by the size of the label (row) and of the prediction."""
-        sizes, square = np.arange(1.0, self.labels + 1.0), self.beta**2
+        sizes, square = np.arange(1.0, self.tags + 1.0), self.beta**2
         return (1.0 + square) / (square * sizes[:, np.newaxis] + sizes)
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return a 0/1 vector."""
-        tags = whole_numbers(label, "tags")
-        if tags.shape != (self.labels,) or not np.isin(tags, (0, 1)).all():
-            raise InputError(f"a label must be {self.labels} zeros and ones, but is {label}")
-        return tags
-
-    def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return a 0/1 vector in every row."""
-        rows = [self.check_label(label) for label in labels]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), self.labels)
-
-    def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return a vector, even if it has length 1."""
-        return row.copy()
-
-    def predictions(self, rows: np.ndarray) -> np.ndarray:
-        """Return a row for every prediction."""
-        return rows
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return one minus the F score."""
-        left, right = self.check_label(prediction), self.check_label(label)
+        left, right = map(self.labels.check, (prediction, label))
         square, both = self.beta**2, int(left @ right)
         total = int(left.sum()) + square * int(right.sum())
         return max(0.0, 1.0 - (1.0 + square) * both / total) if total else 0.0
@@ -216,11 +186,13 @@ class FScore(Task):
 
     def _columns(self, point: np.ndarray) -> np.ndarray:
         """Return the part of a point that belongs to tags (rows) and sizes (columns)."""
-        return point[1:].reshape(self.labels, self.labels)
+        return point[1:].reshape(self.tags, self.tags)
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return predictions with this mean loss encoding."""
-        vertices, weights = Hull(self.dim, self.loss_hull.maximize).decompose(np.asarray(mean))
+        vertices, weights = Hull(self.dim, self.geometry.loss_hull.maximize).decompose(
+            np.asarray(mean)
+        )
         return Distribution(np.array([self.from_loss_encoding(v) for v in vertices]), weights)
 
     def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Prediction:
@@ -229,7 +201,7 @@ class FScore(Task):
 
     def mixture(self, chances: np.ndarray) -> Distribution:
         """Return predictions with these chances of sizes and tags, as kernels have them."""
-        d = self.labels
+        d = self.tags
         sizes, tags = chances[: d + 1], chances[d + 1 :].reshape(d, d - 1)
         atoms, weights = [], []
         for size in np.flatnonzero(sizes).tolist():

@@ -22,10 +22,11 @@ from driftline.inputs import Layout, OneVector, VectorPerItem
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Permutahedron, Polytope
 from driftline.polytopes.permutahedron import random_ranks, swapping_room
-from driftline.tasks.base import TaskKernels
-from driftline.tasks.structured import VectorTask, refuse_first
+from driftline.tasks.base import Guess, TaskKernels
+from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Orders
 
-__all__ = ["LabelRanking", "not_permutations"]
+__all__ = ["LabelRanking"]
 
 
 @kernel(ENCODE)
@@ -53,7 +54,7 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 
 @dataclass(frozen=True)
-class LabelRanking(VectorTask):
+class LabelRanking(StructuredTask):
     """``rank[i]`` of each of ``items`` items, 0 is best.
 
     Every item has a weight vector of its own, and the input of a round is one vector. With
@@ -70,9 +71,8 @@ class LabelRanking(VectorTask):
     shared: bool = False
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
-    entries: ClassVar[str] = "ranks"
     constant_offset: ClassVar[float] = 0.5
-    guess_loss: ClassVar[float] = 0.5
+    guess: ClassVar[Guess] = Guess(0.5)
 
     def __post_init__(self) -> None:
         """Refuse fewer than two items."""
@@ -83,6 +83,11 @@ class LabelRanking(VectorTask):
     def layout(self) -> Layout:
         """One vector a round, or one for each item if items share their weights."""
         return VectorPerItem() if self.shared else OneVector(self.items)
+
+    @cached_property
+    def labels(self) -> Orders:
+        """The ranks of all items."""
+        return Orders(self.items)
 
     @cached_property
     def label_hull(self) -> Polytope:
@@ -102,13 +107,9 @@ class LabelRanking(VectorTask):
         """Return the weights of ranks, and the factor of loss encodings."""
         return (*self._weights.tolist(), self.loss_factor)
 
-    def scratch(self, size: int) -> int:
+    def _scratch(self, size: int) -> int:
         """Return room for drawing an order."""
         return swapping_room(self.items)
-
-    def any_label(self, size: int) -> np.ndarray:
-        """Return the order of the items themselves."""
-        return np.arange(self.items)
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Gamma is sqrt(3 / (d (d^2 - 1))) and nu is sqrt 2 in the Euclidean norm."""
@@ -116,19 +117,6 @@ class LabelRanking(VectorTask):
             return None
         return math.sqrt(3.0 / (self.items * (self.items**2 - 1))), math.sqrt(2.0)
 
-    def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse rows with a rank missing or twice."""
-        refuse_first(not_permutations(rows), rows, f"an order of 0..{self.items - 1}")
-
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return the weights of the ranks."""
-        return self._weights[self.check_label(label)]
-
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return the ranks of the weights."""
         return np.rint((self.items - 1) / 2.0 - vertex).astype(np.int64)
-
-
-def not_permutations(rows: np.ndarray) -> np.ndarray:
-    """Return which rows are not orders of 0, 1, and so on."""
-    return (np.sort(rows, axis=1) != np.arange(rows.shape[1])).any(axis=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -16,9 +17,9 @@ from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Birkhoff, Polytope
 from driftline.polytopes.birkhoff_kernels import random_matching, rounding_room
-from driftline.tasks.base import TaskKernels
-from driftline.tasks.label_ranking import not_permutations
-from driftline.tasks.structured import VectorTask, refuse_first
+from driftline.tasks.base import Guess, TaskKernels
+from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Orders
 
 __all__ = ["Matching"]
 
@@ -54,7 +55,7 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 
 @dataclass(frozen=True)
-class Matching(VectorTask):
+class Matching(StructuredTask):
     """``column[i]`` matched to each of ``size`` rows, every column once.
 
     >>> task = Matching(3)
@@ -66,7 +67,6 @@ class Matching(VectorTask):
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "matching"
-    entries: ClassVar[str] = "columns"
     constant_offset: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -74,23 +74,19 @@ class Matching(VectorTask):
         if int(self.size) != self.size or self.size < 2:
             raise InputError(f"a matching needs 2 rows or more, not {self.size!r}")
 
+    @cached_property
+    def labels(self) -> Orders:
+        """The columns of all rows."""
+        return Orders(self.size)
+
     @property
     def label_hull(self) -> Polytope:
         """Doubly stochastic matrices."""
         return Birkhoff(self.size)
 
-    @property
-    def label_size(self) -> int:
-        """The number of rows."""
-        return self.size
-
-    def scratch(self, size: int) -> int:
+    def _scratch(self, size: int) -> int:
         """Return room for rounding a matrix."""
         return rounding_room(self.size)
-
-    def any_label(self, size: int) -> np.ndarray:
-        """Return every row with the column of the same number."""
-        return np.arange(self.size)
 
     @property
     def loss_factor(self) -> float:
@@ -98,23 +94,15 @@ class Matching(VectorTask):
         return -1.0 / self.size
 
     @property
-    def guess_loss(self) -> float:
-        """A uniform guess gets one row right."""
-        return 1.0 - 1.0 / self.size
+    def guess(self) -> Guess:
+        """A uniform guess, which gets one row right on average."""
+        return Guess(1.0 - 1.0 / self.size)
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """In l2, gamma is sqrt(n-1) / n and nu 2; in l1, 1 / (2n) and 4."""
         if norm == "l2":
             return math.sqrt(self.size - 1) / self.size, 2.0
         return 0.5 / self.size, 4.0
-
-    def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse rows with a column missing or twice."""
-        refuse_first(not_permutations(rows), rows, f"an order of 0..{self.size - 1}")
-
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return the permutation matrix, flattened."""
-        return np.eye(self.size)[self.check_label(label)].ravel()
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return the column of the one in each row."""

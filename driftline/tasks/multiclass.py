@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
-from driftline.polytopes import Affine, Simplex
-from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
-from driftline.tasks.plurality import PluralityTask
-from driftline.typing import Label, Labels
+from driftline.polytopes import Simplex
+from driftline.tasks.base import Distribution, Guess, Task, TaskKernels
+from driftline.tasks.many import Many
+from driftline.tasks.numbers import whole_numbers
+from driftline.tasks.plurality import Plurality
+from driftline.tasks.spaces import Classes
 
-__all__ = ["Multiclass", "check_class", "check_classes"]
+__all__ = ["Multiclass"]
 
 
 @kernel(ENCODE)
@@ -57,8 +60,21 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
     write_loss(prediction[0], encoded)
 
 
+class ManyClasses(Plurality):
+    """Many classes at once."""
+
+    def top(self, scores: np.ndarray) -> np.ndarray:
+        """Return the classes of highest score, a row each."""
+        return scores.argmax(axis=1)[:, np.newaxis]
+
+    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
+        """Return encodings in which classes that nobody predicted cost 1."""
+        new = max(0, size - means.shape[1])
+        return np.pad(means, [(0, 0), (0, new)], constant_values=1.0)
+
+
 @dataclass(frozen=True)
-class Multiclass(PluralityTask):
+class Multiclass(Task):
     """Classification under the 0-1 loss; labels and predictions are ``0 .. classes-1``.
 
     >>> task = Multiclass(3)
@@ -73,6 +89,7 @@ class Multiclass(PluralityTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "classes"
     zero_one: ClassVar[bool] = True
+    _many: ClassVar[type[Many]] = ManyClasses
 
     #: gamma and nu of the first theorem, in the l1 norm (Sakaue et al., 2024).
     loss_slope: ClassVar[float] = 0.5
@@ -80,11 +97,9 @@ class Multiclass(PluralityTask):
 
     #: The loss encoding is this multiple of the label's own encoding, plus 1.
     loss_factor: ClassVar[float] = -1.0
-    vertex_loss: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    _loss_shift: ClassVar[float] = 1.0
 
-    def with_classes(self, classes: int) -> Multiclass:
-        """Return the task with more classes."""
-        return Multiclass(classes)
+    _grows: ClassVar[str] = "classes"
 
     def __post_init__(self) -> None:
         """Refuse fewer than two classes."""
@@ -98,14 +113,20 @@ class Multiclass(PluralityTask):
         """One score per class."""
         return self.classes
 
+    @cached_property
+    def labels(self) -> Classes:
+        """The classes."""
+        return Classes(self.classes)
+
+    @property
+    def guess(self) -> Guess:
+        """A uniform guess."""
+        return Guess(1.0 - 1.0 / self.classes)
+
     @property
     def label_hull(self) -> Simplex:
         """The hull of all encodings."""
         return Simplex(self.classes)
-
-    def loss_hull_of(self, theta: np.ndarray) -> Affine:
-        """Return one minus the simplex."""
-        return Affine(self.label_hull, -1.0, 1.0)
 
     def constants(self, norm: str) -> tuple[float, float]:
         """In l1, gamma is 1/2 and nu 2; in l2, sqrt((K-1) / K) and sqrt 2."""
@@ -113,67 +134,12 @@ class Multiclass(PluralityTask):
             return self.loss_slope, self.separation
         return math.sqrt(1.0 - 1.0 / self.classes), math.sqrt(2.0)
 
-    @property
-    def all_labels(self) -> range:
-        """All labels."""
-        return range(self.classes)
-
-    @property
-    def guess_loss(self) -> float:
-        """The expected loss of guessing uniformly."""
-        return 1.0 - 1.0 / self.classes
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return the class as a row of one integer."""
-        return check_class(label, self.classes, "label")
-
-    def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return the classes as rows of one integer."""
-        return check_classes(labels, self.classes)
-
-    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
-        """Return the probability of every other class."""
-        return 1.0 - mean
-
-    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
-        """Return encodings in which classes that nobody predicted cost 1."""
-        new = max(0, size - means.shape[1])
-        return np.pad(means, [(0, 0), (0, new)], constant_values=1.0)
-
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the most probable class, the lowest of several."""
         return int(np.argmax(mu))
-
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
-        """Return the classes of highest score, a row each."""
-        return scores.argmax(axis=1)[:, np.newaxis]
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return the classes of positive probability."""
         weights = 1.0 - np.asarray(mean)
         atoms = np.flatnonzero(weights > 0.0)
         return Distribution(atoms, weights[atoms])
-
-
-def check_class(label: Label, classes: int, what: str) -> np.ndarray:
-    """Return one class as a row of one integer, or say what is wrong with it."""
-    if type(label) is not int:
-        number = whole_numbers(label, f"a {what}")
-        if number.size != 1:
-            raise InputError(f"a {what} must be one number, but has shape {number.shape}")
-        label = int(number.ravel()[0])
-    if not 0 <= label < classes:
-        raise InputError(f"{what} {label} is outside 0..{classes - 1}")
-    return np.array((label,), dtype=np.int64)
-
-
-def check_classes(labels: Labels, classes: int) -> np.ndarray:
-    """Return classes as rows of one integer, or say which one is wrong."""
-    numbers = whole_numbers(labels, "labels")
-    if numbers.ndim != 1:
-        raise InputError(f"labels must be a vector, but have shape {numbers.shape}")
-    wrong = (numbers < 0) | (numbers >= classes)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise InputError(f"label {numbers[first]} in row {first} is outside 0..{classes - 1}")
-    return numbers.reshape(-1, 1)

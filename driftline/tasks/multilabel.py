@@ -8,8 +8,8 @@ Labels are 0/1 vectors, encoded as plus and minus ones:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -17,9 +17,11 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel, where
 from driftline.polytopes import Cube, Polytope
-from driftline.tasks.base import TaskKernels, mean_rows
-from driftline.tasks.structured import VectorTask, refuse_first
-from driftline.typing import Prediction
+from driftline.tasks.base import Guess, TaskKernels
+from driftline.tasks.many import Many, ManyByRows, mean_rows
+from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import Sets
+from driftline.tasks.vertices import ManyVertices
 
 __all__ = ["Multilabel"]
 
@@ -49,72 +51,65 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
         encoded[i] = (1.0 - 2.0 * tag) / (2.0 * d)
 
 
+class ManyTags(ManyByRows, ManyVertices):
+    """Many sets of tags at once."""
+
+    def top(self, scores: np.ndarray) -> np.ndarray:
+        """Return the tags of positive score, a row each."""
+        return (scores > 0.0).astype(np.int64)
+
+    def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the tags that members with more than half of all weight predict, a row each."""
+        return (mean_rows(predictions, weights) > 0.5).astype(np.int64)
+
+
 @dataclass(frozen=True)
-class Multilabel(VectorTask):
-    """A subset of ``labels`` tags under the Hamming loss, divided by their number.
+class Multilabel(StructuredTask):
+    """A subset of ``tags`` tags under the Hamming loss, divided by their number.
 
     >>> task = Multilabel(4)
     >>> task.loss(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
     0.25
     """
 
-    labels: int
+    tags: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "tags"
-    entries: ClassVar[str] = "zeros and ones"
+    _many: ClassVar[type[Many]] = ManyTags
     constant_offset: ClassVar[float] = 0.5
-    guess_loss: ClassVar[float] = 0.5
-
-    def with_classes(self, classes: int) -> Multilabel:
-        """Return the task with more tags."""
-        return Multilabel(classes)
+    guess: ClassVar[Guess] = Guess(0.5)
+    _grows: ClassVar[str] = "tags"
 
     def __post_init__(self) -> None:
         """Refuse fewer than one tag."""
-        if int(self.labels) != self.labels or self.labels < 1:
-            raise InputError(f"a multilabel task needs 1 tag or more, not {self.labels!r}")
+        if int(self.tags) != self.tags or self.tags < 1:
+            raise InputError(f"a multilabel task needs 1 tag or more, not {self.tags!r}")
+
+    @cached_property
+    def labels(self) -> Sets:
+        """Any set of tags."""
+        return Sets(self.tags)
 
     @property
     def label_hull(self) -> Polytope:
         """A cube."""
-        return Cube(self.labels)
+        return Cube(self.tags)
 
     @property
     def dim(self) -> int:
         """One score per tag."""
-        return self.labels
+        return self.tags
 
     @property
     def loss_factor(self) -> float:
         """Half the share of one tag."""
-        return -0.5 / self.labels
+        return -0.5 / self.tags
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Gamma is 1 / (2 sqrt d) and nu is 2 in the Euclidean norm."""
-        return (0.5 / math.sqrt(self.labels), 2.0) if norm == "l2" else (0.5 / self.labels, 2.0)
-
-    def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse anything but zeros and ones."""
-        refuse_first(((rows != 0) & (rows != 1)).any(axis=1), rows, "made of zeros and ones")
-
-    def encode(self, label: np.ndarray) -> np.ndarray:
-        """Return plus and minus ones."""
-        return 2.0 * self.check_label(label) - 1.0
+        return (0.5 / math.sqrt(self.tags), 2.0) if norm == "l2" else (0.5 / self.tags, 2.0)
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""
         return (vertex > 0.0).astype(np.int64)
-
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
-        """Return the tags of positive score, a row each."""
-        return (scores > 0.0).astype(np.int64)
-
-    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> np.ndarray:
-        """Return the tags that members with more than half of all weight predict."""
-        rows = [np.reshape(prediction, (1, -1)) for prediction in predictions]
-        return self.average_rows(rows, weights[np.newaxis])[0]
-
-    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        """Return the tags that members with more than half of all weight predict, a row each."""
-        return (mean_rows(predictions, weights) > 0.5).astype(np.int64)

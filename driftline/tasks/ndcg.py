@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,8 @@ from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE_LOSS, kernel, sorting_room
 from driftline.polytopes import Permutahedron
 from driftline.polytopes.permutahedron import random_ranks, swapping_room
-from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
+from driftline.tasks.base import Distribution, TaskKernels
+from driftline.tasks.many import Many
 from driftline.tasks.relevance import (
     DISCOUNTS,
     RelevanceTask,
@@ -25,6 +26,7 @@ from driftline.tasks.relevance import (
     encode,
     rank_losses,
 )
+from driftline.tasks.vector_spaces import Ranks
 from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["NDCG"]
@@ -52,6 +54,37 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
     random_ranks(mean, -1.0, params[DISCOUNTS:], uniforms[0], scratch, prediction)
     for i in range(mean.size):
         encoded[i] = -params[DISCOUNTS + prediction[i]]
+
+
+class ManyRanks(Many):
+    """Many orders at once, of documents whose number may differ."""
+
+    def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the orders of mean discounts, padded rows."""
+        rows = np.array(predictions, dtype=np.int64)
+        width = rows.shape[2]
+        out, room = np.empty(rows.shape[1:], np.int64), np.empty(2 * width + sorting_room(width))
+        params = self.task._params(width)
+        average_ranks(rows, np.ascontiguousarray(weights, np.float64), NO_CODE, params, room, out)
+        return out
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many orders; refuse rows that are none."""
+        sizes = np.array([len(label) for label in labels], dtype=np.int64)
+        if rows.shape[1] < sizes.max(initial=0):
+            raise InputError(f"orders of {sizes.max()} documents do not fit into {rows.shape[1]}")
+        kept = np.arange(rows.shape[1]) < sizes[:, np.newaxis]
+        ranked = np.sort(np.where(kept, rows, rows.shape[1] + 1), axis=1)
+        wrong = kept & (ranked != np.arange(rows.shape[1]))
+        if wrong.any():
+            ranks = rows[int(wrong.any(axis=1).argmax())]
+            raise InputError(f"a prediction must be an order of 0, 1, ..., but is {ranks.tolist()}")
+        out, starts = np.empty(len(sizes)), np.r_[0, np.cumsum(sizes)]
+        flat = np.concatenate([np.asarray(label, dtype=np.int64) for label in labels])
+        width = int(sizes.max(initial=1))
+        given = np.ascontiguousarray(rows, np.int64), flat, starts, self.task._params(width)
+        rank_losses(*given, np.empty(width), out)
+        return out
 
 
 @dataclass(frozen=True)
@@ -94,17 +127,12 @@ class NDCG(RelevanceTask):
     items: int | None = None
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
-    predicts_ranks: ClassVar[bool] = True
+    _many: ClassVar[type[Many]] = ManyRanks
 
     @property
     def shown(self) -> int | None:
         """How many of the first ranks earn anything, None for all."""
         return self.cutoff
-
-    @property
-    def prediction_size(self) -> int:
-        """A rank for every document, where their number is fixed; else 0."""
-        return 0 if self.items is None else self.items
 
     def __post_init__(self) -> None:
         """Refuse an empty range of grades, increasing discounts, and a cutoff below 1."""
@@ -128,7 +156,12 @@ class NDCG(RelevanceTask):
             raise InputError(f"there must be 1 document or more, not {self.items!r}")
         if not isinstance(self.discount, str):
             object.__setattr__(self, "discount", tuple(float(w) for w in self.discount))
-        self.hull_of(np.empty(1))  # raises if the discounts are not valid
+        self.geometry.hull_at(1)  # raises if the discounts are not valid
+
+    @cached_property
+    def predictions(self) -> Ranks:
+        """A rank for every document."""
+        return Ranks(self.items or 0)
 
     @property
     def highest(self) -> int:
@@ -148,19 +181,13 @@ class NDCG(RelevanceTask):
         """All orders of the discounts."""
         return Permutahedron(tuple(self.discounts(size)))
 
-    def scratch(self, size: int) -> int:
+    def _scratch(self, size: int) -> int:
         """Return room to draw an order."""
         return swapping_room(size)
 
-    def _prediction_row(self, prediction: Prediction) -> np.ndarray:
-        ranks = whole_numbers(prediction, "ranks")
-        if ranks.ndim != 1 or not np.array_equal(np.sort(ranks), np.arange(ranks.size)):
-            raise InputError(f"a prediction must be an order of 0, 1, ..., but is {ranks.tolist()}")
-        return ranks
-
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return one minus the normalised discounted cumulative gain."""
-        ranks, grades = self._prediction_row(prediction), self.check_label(label)
+        ranks, grades = self.predictions.check(prediction), self.labels.check(label)
         if ranks.size != grades.size:
             raise InputError(f"{ranks.size} ranks do not fit {grades.size} grades")
         return super().loss(ranks, grades)
@@ -170,33 +197,6 @@ class NDCG(RelevanceTask):
         ranks = np.empty(np.size(mu), dtype=np.int64)
         ranks[np.argsort(-np.asarray(mu), kind="stable")] = np.arange(ranks.size)
         return ranks
-
-    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        """Return the orders of mean discounts, padded rows."""
-        rows = np.array(predictions, dtype=np.int64)
-        width = rows.shape[2]
-        out, room = np.empty(rows.shape[1:], np.int64), np.empty(2 * width + sorting_room(width))
-        given = np.ascontiguousarray(weights, np.float64), NO_CODE, self._params(width), room
-        average_ranks(rows, *given, out)
-        return out
-
-    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
-        """Return the target losses of many orders; refuse rows that are none."""
-        sizes = np.array([len(label) for label in labels], dtype=np.int64)
-        if rows.shape[1] < sizes.max(initial=0):
-            raise InputError(f"orders of {sizes.max()} documents do not fit into {rows.shape[1]}")
-        kept = np.arange(rows.shape[1]) < sizes[:, np.newaxis]
-        ranked = np.sort(np.where(kept, rows, rows.shape[1] + 1), axis=1)
-        wrong = kept & (ranked != np.arange(rows.shape[1]))
-        if wrong.any():
-            ranks = rows[int(wrong.any(axis=1).argmax())]
-            raise InputError(f"a prediction must be an order of 0, 1, ..., but is {ranks.tolist()}")
-        out, starts = np.empty(len(sizes)), np.r_[0, np.cumsum(sizes)]
-        flat = np.concatenate([np.asarray(label, dtype=np.int64) for label in labels])
-        width = int(sizes.max(initial=1))
-        given = np.ascontiguousarray(rows, np.int64), flat, starts, self._params(width)
-        rank_losses(*given, np.empty(width), out)
-        return out
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return few orders with this mean loss encoding."""

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.polytopes import Hull, Polytope
-from driftline.tasks.structured import VectorTask
+from driftline.tasks.base import Guess
+from driftline.tasks.structured import StructuredTask
+from driftline.tasks.vector_spaces import OfNorm
 
 __all__ = ["Oracle"]
 
 
 @dataclass(frozen=True)
-class Oracle(VectorTask):
+class Oracle(StructuredTask):
     """Integer vectors of one length and norm, known by the best one in a direction.
 
     Parameters
@@ -53,8 +54,6 @@ class Oracle(VectorTask):
     gamma: float | None = None
     nu: float | None = None
 
-    entries: ClassVar[str] = "whole numbers"
-
     def __post_init__(self) -> None:
         """Refuse a loss that would reward mistakes."""
         if not (self.loss_factor < 0.0 and self.squared_norm > 0.0):
@@ -62,6 +61,16 @@ class Oracle(VectorTask):
                 "the loss factor must be negative and the squared norm positive, but they are "
                 f"{self.loss_factor} and {self.squared_norm}"
             )
+
+    @cached_property
+    def labels(self) -> OfNorm:
+        """Vectors of one norm."""
+        return OfNorm(self.size, self.squared_norm)
+
+    @property
+    def guess(self) -> Guess:
+        """Labels that do not overlap: how many there are is unknown, and so is a uniform guess."""
+        return Guess(self.constant_offset, "no overlap at all")
 
     @cached_property
     def label_hull(self) -> Polytope:
@@ -78,33 +87,15 @@ class Oracle(VectorTask):
         """The offset, by which the loss of equal labels is 0."""
         return -self.loss_factor * self.squared_norm
 
-    #: The number of labels is unknown, and so is the loss of guessing one of them.
-    guess: ClassVar[str] = "no overlap at all"
-
-    @property
-    def guess_loss(self) -> float:
-        """The loss of labels that do not overlap."""
-        return self.constant_offset
-
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Return what was given, for the Euclidean norm."""
         if norm != "l2" or self.gamma is None or self.nu is None:
             return None
         return self.gamma, self.nu
 
-    def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse rows of another norm."""
-        wrong = np.abs((rows**2).sum(axis=1) - self.squared_norm) > 1e-9
-        if wrong.any():
-            first = int(np.argmax(wrong))
-            raise InputError(
-                f"label {rows[first].tolist()} in row {first} has squared norm "
-                f"{(rows[first] ** 2).sum()}, not {self.squared_norm:g}"
-            )
-
     def encode(self, label: np.ndarray) -> np.ndarray:
         """Return the label itself."""
-        return self.check_label(label).astype(np.float64)
+        return self.labels.check(label).astype(np.float64)
 
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return the vertex itself."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -16,10 +17,9 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import OrderSimplex, Polytope
-from driftline.tasks.base import TaskKernels
-from driftline.tasks.multiclass import check_class, check_classes
+from driftline.tasks.base import Guess, TaskKernels
+from driftline.tasks.spaces import Classes
 from driftline.tasks.structured import StructuredTask
-from driftline.typing import Label, Labels
 
 __all__ = ["Ordinal"]
 
@@ -65,10 +65,18 @@ class Ordinal(StructuredTask):
     kind: ClassVar[str] = "levels"
     constant_offset: ClassVar[float] = 0.5
 
+    #: The worst expected loss of a uniform guess: half the scale.
+    guess: ClassVar[Guess] = Guess(0.5)
+
     def __post_init__(self) -> None:
         """Refuse fewer than two levels."""
         if int(self.levels) != self.levels or self.levels < 2:
             raise InputError(f"an ordinal task needs 2 levels or more, not {self.levels!r}")
+
+    @cached_property
+    def labels(self) -> Classes:
+        """The levels."""
+        return Classes(self.levels)
 
     @property
     def label_hull(self) -> Polytope:
@@ -76,38 +84,15 @@ class Ordinal(StructuredTask):
         return OrderSimplex(self.levels - 1)
 
     @property
-    def all_labels(self) -> range:
-        """All levels."""
-        return range(self.levels)
-
-    @property
     def loss_factor(self) -> float:
         """Half a step."""
         return -0.5 / (self.levels - 1)
-
-    @property
-    def guess_loss(self) -> float:
-        """The worst expected loss of a uniform guess: half the scale."""
-        return 0.5
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Gamma is 1 / (2 sqrt(K-1)) and nu is 2 in the Euclidean norm."""
         if norm == "l2":
             return 0.5 / math.sqrt(self.levels - 1), 2.0
         return 0.5 / (self.levels - 1), 2.0
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return the level as a row of one integer."""
-        return check_class(label, self.levels, "label")
-
-    def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return the levels as rows of one integer."""
-        return check_classes(labels, self.levels)
-
-    def encode(self, label: Label) -> np.ndarray:
-        """Return the cumulative encoding."""
-        level = self.check_label(label)[0]
-        return np.where(np.arange(self.levels - 1) < level, 1.0, -1.0)
 
     def from_vertex(self, vertex: np.ndarray) -> int:
         """Count the ones."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -17,9 +18,11 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE_LOSS, kernel
 from driftline.polytopes import Hypersimplex, Permutahedron, Polytope
-from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
-from driftline.tasks.relevance import RelevanceTask, encode
-from driftline.typing import Label, Labels, Prediction
+from driftline.tasks.base import Distribution, TaskKernels
+from driftline.tasks.geometry import Geometry
+from driftline.tasks.relevance import RelevanceGeometry, RelevanceTask, encode
+from driftline.tasks.vector_spaces import Chosen
+from driftline.typing import Label, Prediction
 
 __all__ = ["PrecisionAtK"]
 
@@ -51,6 +54,14 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
             chosen += 1
 
 
+class PrecisionGeometry(RelevanceGeometry):
+    """A score for every item."""
+
+    def encode_loss(self, prediction: Prediction, size: int) -> np.ndarray:
+        """Return the loss encoding of a prediction among ``size`` items."""
+        return self.task.encode_loss(prediction, size)
+
+
 @dataclass(frozen=True)
 class PrecisionAtK(RelevanceTask):
     """Choose ``k`` items; labels are 0/1 relevance, predictions the chosen items' indices.
@@ -68,6 +79,7 @@ class PrecisionAtK(RelevanceTask):
     items: int | None = None
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    _geometry: ClassVar[type[Geometry]] = PrecisionGeometry
     what: ClassVar[str] = "relevances"
 
     def __post_init__(self) -> None:
@@ -87,14 +99,10 @@ class PrecisionAtK(RelevanceTask):
         """The number of chosen items."""
         return self.k
 
-    @property
-    def prediction_size(self) -> int:
-        """The number of chosen items."""
-        return self.k
-
-    def prediction_width(self, labels: Labels) -> int:
-        """Return the number of chosen items."""
-        return self.k
+    @cached_property
+    def predictions(self) -> Chosen:
+        """The chosen items."""
+        return Chosen(self.k)
 
     def discounts(self, size: int) -> np.ndarray:
         """Return 1 for the first k ranks, 0 for the others."""
@@ -106,32 +114,19 @@ class PrecisionAtK(RelevanceTask):
             return Permutahedron((1.0,) * size)
         return Hypersimplex(size, self.k)
 
-    def sized_loss_encoding(self, prediction: Prediction, size: int) -> np.ndarray:
-        """Return the loss encoding of a prediction among ``size`` items."""
-        return self.encode_loss(prediction, size)
-
     def encode_loss(self, prediction: Prediction, size: int | None = None) -> np.ndarray:
         """Return -1 for every chosen item, of ``size`` items or the task's number."""
         size = self.items if size is None else size
         if size is None:
             raise InputError("encode_loss needs the number of items, size=...")
         out = np.zeros(size)
-        out[self._chosen(prediction, size)] = -1.0
+        out[self.predictions.check_among(prediction, size)] = -1.0
         return out
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the share of relevant items that were not chosen, of those that could be."""
         target, offset = self._encode(label)
         return max(0.0, float(target @ self.encode_loss(prediction, target.size)) + offset)
-
-    def _chosen(self, prediction: Prediction, size: int) -> np.ndarray:
-        chosen = whole_numbers(prediction, "chosen items")
-        count = min(self.k, size)
-        if chosen.shape != (count,) or len(set(chosen.tolist())) < count:
-            raise InputError(f"a prediction must be {count} items, but is {chosen.tolist()}")
-        if chosen.min() < 0 or chosen.max() >= size:
-            raise InputError(f"items must lie in 0..{size - 1}, but are {chosen.tolist()}")
-        return chosen
 
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Choose the largest entries, the lowest index of equal ones."""

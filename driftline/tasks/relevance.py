@@ -12,9 +12,10 @@ no step.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,9 +31,10 @@ from driftline.kernels import (
 )
 from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
-from driftline.tasks.base import whole_numbers
-from driftline.tasks.padded import PaddedTask
-from driftline.typing import CheckedLabels, Label, Labels, Prediction
+from driftline.tasks.base import Guess, Task
+from driftline.tasks.geometry import Geometry
+from driftline.tasks.vector_spaces import Grades
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["RelevanceTask", "encode"]
 
@@ -105,7 +107,58 @@ def average_ranks(predictions, weights, code, params, room, out):
             out[t, int(order[i])] = i
 
 
-class RelevanceTask(PaddedTask):
+class RelevanceGeometry(Geometry):
+    """A score for every document."""
+
+    predicts_top: ClassVar[bool] = True
+
+    def size_of(self, label: Label) -> int:
+        """One score per document."""
+        return len(label)
+
+    def score_size(self, theta: np.ndarray) -> int:
+        """Return the number of scores, or that of the documents if it is fixed."""
+        return max(1, theta.size) if self.task.items is None else self.task.items
+
+    def hull_at(self, size: int) -> Polytope:
+        """Return the hull of encodings of this number of documents."""
+        task = self.task
+        weights = tuple(task.discounts(size))
+        low, high = task._gain(task.lowest), task._gain(task.highest)
+        return PositiveRelevance(weights, low, high) if low > 0.0 else Relevance(weights)
+
+    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return the hull of loss encodings of as many documents as there are scores."""
+        return Affine(self.task.earnings_hull(np.size(theta)), -1.0)
+
+    def idle(self, label: Label) -> bool:
+        """Return whether no document has any gain, so that there is nothing to predict."""
+        return not self.task.encode(label).any()
+
+
+@dataclass(frozen=True)
+class RelevanceGuess(Guess):
+    """An order drawn uniformly."""
+
+    loss: float = 1.0
+    task: Any = None
+
+    def mean(self, labels: Labels = None, sample_weight: np.ndarray | None = None) -> float | None:
+        """Return the mean loss of guessing, which depends on the grades."""
+        if labels is None:
+            return None
+        guesses = [self.of(label) for label in labels]
+        if sample_weight is None or not sample_weight.any():
+            return float(np.mean(guesses))
+        return float(np.average(guesses, weights=sample_weight))
+
+    def of(self, label: Label) -> float:
+        """Return the expected loss of an order drawn uniformly."""
+        target, offset = self.task._encode(label)
+        return offset - float(target.sum() * self.task.discounts(target.size).mean())
+
+
+class RelevanceTask(Task):
     """Base of tasks whose labels are relevance grades.
 
     With ``items=None`` every query has its own documents, any number of them, with a row of
@@ -117,9 +170,7 @@ class RelevanceTask(PaddedTask):
 
     what: ClassVar[str] = "grades"
     kind: ClassVar[str] = "relevance"
-    predicts_top: ClassVar[bool] = True
-
-    guess_loss: ClassVar[float] = 1.0
+    _geometry: ClassVar[type[Geometry]] = RelevanceGeometry
 
     @fact
     def lowest(self) -> int:
@@ -150,22 +201,10 @@ class RelevanceTask(PaddedTask):
         """Return what the ranks earn, for this number of documents."""
         raise InputError(f"{type(self).__name__} does not say its discounts")
 
-    # -- hulls
-
-    def hull_of(self, theta: np.ndarray) -> Polytope:
-        """Return the hull of encodings of as many documents as there are scores."""
-        weights = tuple(self.discounts(np.size(theta)))
-        low, high = self._gain(self.lowest), self._gain(self.highest)
-        return PositiveRelevance(weights, low, high) if low > 0.0 else Relevance(weights)
-
     @property
     def label_hull(self) -> Polytope:
         """The hull for two documents, or for all where their number is fixed."""
-        return self.hull_of(np.empty(self.items or 2))
-
-    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
-        """Return the hull of loss encodings of as many documents as there are scores."""
-        return Affine(self.earnings_hull(np.size(theta)), -1.0)
+        return self.geometry.hull_at(self.items or 2)
 
     def earnings_hull(self, size: int) -> Polytope:
         """Return the hull of the predictions' earnings, a coordinate for each document."""
@@ -173,6 +212,16 @@ class RelevanceTask(PaddedTask):
 
     def _gain(self, grade: int) -> float:
         return 2.0**grade - 1.0 if self.exponential else float(grade)
+
+    @property
+    def guess(self) -> RelevanceGuess:
+        """A random order, whose loss depends on the grades."""
+        return RelevanceGuess(task=self)
+
+    @cached_property
+    def labels(self) -> Grades:
+        """A grade for every document."""
+        return Grades(self.lowest, self.highest, self.items, self.what)
 
     # -- sizes
 
@@ -188,93 +237,9 @@ class RelevanceTask(PaddedTask):
             raise InputError("queries have as many scores as documents: no number is fixed")
         return self.items
 
-    @property
-    def label_size(self) -> int:
-        """One grade per document."""
-        return self.dim
-
-    def size_of(self, label: Label) -> int:
-        """One score per document."""
-        return len(label)
-
-    def score_size(self, theta: np.ndarray) -> int:
-        """Return the number of scores, or that of the documents if it is fixed."""
-        return max(1, theta.size) if self.items is None else self.items
-
     def params(self, size: int) -> tuple[float, ...]:
         """Return the kind of gains and the discounts."""
         return (float(self.exponential), *self.discounts(size))
-
-    # -- labels
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return one query's grades as a vector."""
-        grades = whole_numbers(label, self.what)
-        if grades.ndim != 1 or grades.size != (self.items or grades.size) or grades.size == 0:
-            raise InputError(
-                f"a label must have one of its {self.what} for each of {self.items or 'its'} "
-                f"documents, but has shape {grades.shape}"
-            )
-        if grades.min() < self.lowest or grades.max() > self.highest:
-            wrong = grades[(grades < self.lowest) | (grades > self.highest)][0]
-            raise InputError(
-                f"{self.what} must lie in {self.lowest}..{self.highest}, but one is {wrong}"
-            )
-        return grades
-
-    def check_labels(self, labels: Labels) -> CheckedLabels:
-        """Return every query's grades: a list, or rows where the documents are fixed."""
-        together = self._checked_together(labels) if self.items is None else None
-        if together is not None:
-            return together
-        checked = []
-        for t, label in enumerate(labels):
-            try:
-                checked.append(self.check_label(label))
-            except InputError as error:
-                raise InputError(f"query {t}: {error}") from None
-        return checked if self.items is None else np.array(checked).reshape(-1, self.items)
-
-    def _checked_together(self, labels: Labels) -> CheckedLabels | None:
-        """Return the grades of all queries if they are arrays of good ones, else None.
-
-        The rules are those of :meth:`check_label`, which also says what is wrong.
-        """
-        if not isinstance(labels, list) or not labels:
-            return None
-        for label in labels:
-            good = type(label) is np.ndarray and label.ndim == 1 and label.dtype.kind in "iub"
-            if not good or not label.size:
-                return None
-        flat = np.concatenate(labels)
-        if flat.dtype.kind not in "iub" or flat.min() < self.lowest or flat.max() > self.highest:
-            return None
-        flat, places = flat.astype(np.int64, copy=False), [0]
-        for label in labels:
-            places.append(places[-1] + len(label))
-        return [flat[a:b] for a, b in itertools.pairwise(places)]
-
-    def top_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
-        """Return minus the discount of every document's rank by score."""
-        mean = np.empty(np.size(theta))
-        mean[np.argsort(-np.asarray(theta), kind="stable")] = -self.discounts(mean.size)
-        return mean
-
-    def guess_of(self, label: Label) -> float:
-        """Return the expected loss of an order drawn uniformly."""
-        target, offset = self._encode(label)
-        return offset - float(target.sum() * self.discounts(target.size).mean())
-
-    def mean_guess(
-        self, labels: Labels = None, sample_weight: np.ndarray | None = None
-    ) -> float | None:
-        """Return the mean loss of guessing, which depends on the grades."""
-        if labels is None:
-            return None
-        guesses = [self.guess_of(y) for y in labels]
-        if sample_weight is None or not sample_weight.any():
-            return float(np.mean(guesses))
-        return float(np.average(guesses, weights=sample_weight))
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return the order of the mean discounts that documents earn by their ranks."""
@@ -282,7 +247,3 @@ class RelevanceTask(PaddedTask):
         return self.best_prediction(
             sum(w * discounts[p] for w, p in zip(weights, predictions, strict=True))
         )
-
-    def idle(self, label: Label) -> bool:
-        """Return whether no document has any gain, so that there is nothing to predict."""
-        return not self.encode(label).any()

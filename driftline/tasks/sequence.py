@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -21,9 +21,11 @@ from driftline.inputs import VectorPerPosition
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
 from driftline.polytopes.chain_kernels import folded_length, length_of
-from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
-from driftline.tasks.padded import PaddedTask
-from driftline.typing import CheckedLabels, Label, Labels, Prediction
+from driftline.tasks.base import Distribution, Guess, Task, TaskKernels
+from driftline.tasks.geometry import Geometry
+from driftline.tasks.many import Many
+from driftline.tasks.vector_spaces import TagSequences
+from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["Sequence"]
 
@@ -84,8 +86,107 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
         encoded[i] = 0.0
 
 
+class ChainGeometry(Geometry):
+    """The positions of a sequence, and its transitions."""
+
+    predicts_top: ClassVar[bool] = True
+
+    def size_of(self, label: Label) -> int:
+        """Return the number of scores of as many positions as the label has."""
+        return self.task.hull(len(label)).dim
+
+    @property
+    def part_size(self) -> int:
+        """An entry for each tag."""
+        return self.task.tags
+
+    @property
+    def pair_tags(self) -> int:
+        """All tags, where there are transitions."""
+        return self.task.tags if self.task.transitions else 0
+
+    def score_size(self, theta: np.ndarray) -> int:
+        """Return the number of scores, if it is that of a sequence."""
+        return self.hull_of(theta).dim
+
+    @property
+    def scores_in_words(self) -> str:
+        """How many scores a round has."""
+        return "as many scores as positions and transitions need"
+
+    def hull_of(self, theta: np.ndarray) -> Chain | Positions:
+        """Return the polytope that scores of this size belong to."""
+        edges = self.task.tags**2 if self.task.transitions else 0
+        length, rest = divmod(np.size(theta) + edges, self.task.tags + edges)
+        if rest or length < 1:
+            raise InputError(f"{np.size(theta)} scores fit no sequence of {self.task.tags} tags")
+        return self.task.hull(int(length))
+
+    def hull_at(self, size: int) -> Chain | Positions:
+        """Return the polytope of sequences whose folded scores are ``size`` numbers."""
+        return self.task.hull(folded_length(size, self.task.tags, self.task.transitions))
+
+    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return a simplex for every position; transitions cost nothing."""
+        hull = self.hull_of(theta)
+        if isinstance(hull, Positions):
+            return Affine(hull, -1.0 / hull.length, 1.0 / hull.length)
+        most = Positions(hull.length, self.task.tags).most_vertices
+        return Hull(
+            hull.dim, lambda v: self.task.encode_loss(self.task.best_prediction(-v)), most=most
+        )
+
+    def folded(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores of positions, and those of the first transition."""
+        hull = self.hull_of(scores)
+        if not self.task.transitions:
+            return np.asarray(scores)
+        nodes, edges = hull.split(np.asarray(scores))
+        pairs = edges[0] if hull.length > 1 else np.zeros((self.task.tags, self.task.tags))
+        return np.concatenate([nodes.ravel(), pairs.ravel()])
+
+    def unfolded(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores of positions, and those of all transitions."""
+        if not self.task.transitions:
+            return scores
+        nodes, pairs = np.split(scores, [scores.size - self.task.tags**2])
+        return np.concatenate([nodes, np.tile(pairs, nodes.size // self.task.tags - 1)])
+
+    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Return the share of a position for every other tag."""
+        out = np.zeros_like(mean)
+        hull = self.hull_of(mean)
+        hull.split(out)[0][:] = (1.0 - hull.split(mean)[0]) / hull.length
+        return out
+
+
+class ManySequences(Many):
+    """Many sequences at once, padded by -1."""
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the shares of wrong tags of many predictions; refuse rows that are none."""
+        sizes = np.array([len(label) for label in labels], dtype=np.int64)
+        held = rows >= 0
+        known = len(sizes) > 0 and rows.dtype.kind in "iu" and len(rows) == len(sizes)
+        if not known or not np.array_equal(held.sum(axis=1), sizes) or rows.max() >= self.task.tags:
+            return super().losses(rows, labels)
+        wrong = rows[held] != np.concatenate(labels)
+        return np.add.reduceat(wrong, np.cumsum(sizes) - sizes, dtype=np.float64) / sizes
+
+    def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the tags of most weight at every position, a row for each round."""
+        out = np.full_like(predictions[0], -1)
+        held = predictions[0] >= 0
+        rounds, counts = np.nonzero(held)[0], np.zeros((int(held.sum()), self.task.tags))
+        places = np.arange(len(counts))
+        for j, member in enumerate(predictions):
+            counts[places, member[held]] += weights[rounds, j]
+        out[held] = counts.argmax(axis=1)
+        return out
+
+
 @dataclass(frozen=True)
-class Sequence(PaddedTask):
+class Sequence(Task):
     """A tag from ``0 .. tags-1`` for every position, under the Hamming loss per position.
 
     With ``transitions=False`` pairs of neighbouring tags have no scores, and every position is
@@ -101,7 +202,8 @@ class Sequence(PaddedTask):
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "chain"
-    predicts_top: ClassVar[bool] = True
+    _geometry: ClassVar[type[Geometry]] = ChainGeometry
+    _many: ClassVar[type[Many]] = ManySequences
 
     def __post_init__(self) -> None:
         """Refuse fewer than two tags."""
@@ -113,26 +215,9 @@ class Sequence(PaddedTask):
         """One vector for each position; lengths differ from round to round."""
         return VectorPerPosition(self.tags, self.transitions)
 
-    @property
-    def guess_loss(self) -> float:
-        """The expected loss of guessing uniformly."""
-        return 1.0 - 1.0 / self.tags
-
-    @property
-    def part_size(self) -> int:
-        """An entry for each tag."""
-        return self.tags
-
-    @property
-    def pair_tags(self) -> int:
-        """All tags, where there are transitions."""
-        return self.tags if self.transitions else 0
-
-    #: The loss encoding of one position.
-    vertex_loss: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-
     #: The loss of one position, the most that a position counts, over its distance.
     loss_factor: ClassVar[float] = -1.0
+    _loss_shift: ClassVar[float] = 1.0
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """In l2, gamma is sqrt((K-1) / K) and nu sqrt 2, both attained at length 1.
@@ -141,89 +226,32 @@ class Sequence(PaddedTask):
         """
         return (math.sqrt(1.0 - 1.0 / self.tags), math.sqrt(2.0)) if norm == "l2" else None
 
+    @cached_property
+    def labels(self) -> TagSequences:
+        """Tags of any number of positions."""
+        return TagSequences(self.tags)
+
     @property
-    def label_hull(self) -> Chain | Positions:
-        """The polytope of a single position, for which constants are stated."""
-        return self.hull(1)
+    def guess(self) -> Guess:
+        """A uniform guess."""
+        return Guess(1.0 - 1.0 / self.tags)
 
     def hull(self, length: int) -> Chain | Positions:
         """Return the polytope of sequences of this length."""
         return _hull(length, self.tags, self.transitions)
 
-    def hull_of(self, theta: np.ndarray) -> Chain | Positions:
-        """Return the polytope that scores of this size belong to."""
-        edges = self.tags**2 if self.transitions else 0
-        length, rest = divmod(np.size(theta) + edges, self.tags + edges)
-        if rest or length < 1:
-            raise InputError(f"{np.size(theta)} scores fit no sequence of {self.tags} tags")
-        return self.hull(int(length))
-
-    def hull_at(self, size: int) -> Chain | Positions:
-        """Return the polytope of sequences whose folded scores are ``size`` numbers."""
-        return self.hull(folded_length(size, self.tags, self.transitions))
-
-    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
-        """Return a simplex for every position; transitions cost nothing."""
-        hull = self.hull_of(theta)
-        if isinstance(hull, Positions):
-            return Affine(hull, -1.0 / hull.length, 1.0 / hull.length)
-        most = Positions(hull.length, self.tags).most_vertices
-        return Hull(hull.dim, lambda v: self.encode_loss(self.best_prediction(-v)), most=most)
+    @property
+    def label_hull(self) -> Chain | Positions:
+        """The polytope of a single position, for which constants are stated."""
+        return self.hull(1)
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the number of tags, and whether there are transitions."""
         return (float(self.tags), float(self.transitions))
 
-    def folded(self, scores: np.ndarray) -> np.ndarray:
-        """Return the scores of positions, and those of the first transition."""
-        hull = self.hull_of(scores)
-        if not self.transitions:
-            return np.asarray(scores)
-        nodes, edges = hull.split(np.asarray(scores))
-        pairs = edges[0] if hull.length > 1 else np.zeros((self.tags, self.tags))
-        return np.concatenate([nodes.ravel(), pairs.ravel()])
-
-    def unfolded(self, scores: np.ndarray) -> np.ndarray:
-        """Return the scores of positions, and those of all transitions."""
-        if not self.transitions:
-            return scores
-        nodes, pairs = np.split(scores, [scores.size - self.tags**2])
-        return np.concatenate([nodes, np.tile(pairs, nodes.size // self.tags - 1)])
-
-    def score_size(self, theta: np.ndarray) -> int:
-        """Return the number of scores, if it is that of a sequence."""
-        return self.hull_of(theta).dim
-
-    @property
-    def scores_in_words(self) -> str:
-        """How many scores a round has."""
-        return "as many scores as positions and transitions need"
-
-    def check_label(self, label: Label) -> np.ndarray:
-        """Return the tags as a vector of integers."""
-        tags = whole_numbers(label, "tags")
-        if tags.ndim != 1 or tags.size == 0:
-            raise InputError(f"a label must be a vector of tags, but has shape {tags.shape}")
-        if tags.min() < 0 or tags.max() >= self.tags:
-            raise InputError(f"label {tags.tolist()} has a tag outside 0..{self.tags - 1}")
-        return tags
-
-    def check_labels(self, labels: Labels) -> list[np.ndarray]:
-        """Return every label as a vector of integers."""
-        arrays = [label for label in labels if isinstance(label, np.ndarray)]
-        sizes = [label.size if label.ndim == 1 else 0 for label in arrays]
-        whole = all(label.dtype.kind in "iu" for label in arrays) and len(arrays) == len(labels)
-        if not whole or not arrays or not min(sizes):
-            return [self.check_label(label) for label in labels]
-        try:  # all at once
-            every = self.check_label(np.concatenate(arrays))
-        except InputError:
-            return [self.check_label(label) for label in labels]
-        return np.split(every, np.cumsum(sizes)[:-1])
-
     def encode(self, label: Label) -> np.ndarray:
         """Return unit vectors and pairs."""
-        tags = self.check_label(label)
+        tags = self.labels.check(label)
         return self.hull(len(tags)).vertex(tags)
 
     def offset(self, label: Label) -> float:
@@ -232,50 +260,22 @@ class Sequence(PaddedTask):
 
     def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return the share of a position for every other tag."""
-        return self.loss_of_mean(self.encode(prediction))
-
-    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
-        """Return the share of a position for every other tag."""
-        out = np.zeros_like(mean)
-        hull = self.hull_of(mean)
-        hull.split(out)[0][:] = (1.0 - hull.split(mean)[0]) / hull.length
-        return out
+        return self.geometry.loss_of_mean(self.encode(prediction))
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the share of wrong tags."""
-        left, right = self.check_label(prediction), self.check_label(label)
+        left, right = map(self.labels.check, (prediction, label))
         if left.shape != right.shape:
             raise InputError(f"a prediction of {left.size} tags for a label of {right.size}")
         return float(np.mean(left != right))
 
-    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
-        """Return the shares of wrong tags of many predictions; refuse rows that are none."""
-        sizes = np.array([len(label) for label in labels], dtype=np.int64)
-        held = rows >= 0
-        known = len(sizes) > 0 and rows.dtype.kind in "iu" and len(rows) == len(sizes)
-        if not known or not np.array_equal(held.sum(axis=1), sizes) or rows.max() >= self.tags:
-            return super().losses(rows, labels)
-        wrong = rows[held] != np.concatenate(labels)
-        return np.add.reduceat(wrong, np.cumsum(sizes) - sizes, dtype=np.float64) / sizes
-
-    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        """Return the tags of most weight at every position, a row for each round."""
-        out = np.full_like(predictions[0], -1)
-        held = predictions[0] >= 0
-        rounds, counts = np.nonzero(held)[0], np.zeros((int(held.sum()), self.tags))
-        places = np.arange(len(counts))
-        for j, member in enumerate(predictions):
-            counts[places, member[held]] += weights[rounds, j]
-        out[held] = counts.argmax(axis=1)
-        return out
-
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Return the most probable tag of every position."""
-        return self.hull_of(mu).sequence(np.asarray(mu))
+        return self.geometry.hull_of(mu).sequence(np.asarray(mu))
 
     def top_prediction(self, theta: np.ndarray) -> np.ndarray:
         """Return the best sequence, by Viterbi's algorithm."""
-        hull = self.hull_of(theta)
+        hull = self.geometry.hull_of(theta)
         return hull.sequence(hull.maximize(theta))
 
     def decompose(self, mean: np.ndarray) -> Distribution:
@@ -286,12 +286,11 @@ class Sequence(PaddedTask):
 
     def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Draw a sequence: one uniform number against the chances of all positions."""
-        positions, chances = self._chances(mean)
-        return positions.sequence(positions.sample(chances, uniforms))
+        return super().draw(self.geometry.folded(np.asarray(mean)), uniforms)
 
     def _chances(self, mean: np.ndarray) -> tuple[Positions, np.ndarray]:
         """Return the probability of every tag at every position."""
-        hull = self.hull_of(mean)
+        hull = self.geometry.hull_of(mean)
         chances = 1.0 - hull.length * hull.split(np.asarray(mean))[0]
         return Positions(hull.length, self.tags), chances.ravel()
 

@@ -22,8 +22,10 @@ from driftline.kernels import (
     helper,
     kernel,
 )
+from driftline.tasks.many import Many
+from driftline.typing import CheckedLabels
 
-__all__ = ["Vertices"]
+__all__ = ["ManyVertices"]
 
 # slots of code: addresses of the task and of the polytope, and how many parameters the task has
 ENCODE, ENCODE_LOSS, DRAW, MAXIMIZE, PARAMS = range(5)
@@ -79,7 +81,7 @@ def losses(predictions, labels, code, params, room, out):
 
 
 class Vertices(NamedTuple):
-    """What the kernels need of a task; see :attr:`Task.vertex_loss`."""
+    """What the kernels need of a task; see :attr:`Geometry.vertex_loss`."""
 
     code: np.ndarray
     params: np.ndarray
@@ -89,15 +91,16 @@ class Vertices(NamedTuple):
     @classmethod
     def of(cls, task: Any) -> Vertices | None:
         """Return it for a task whose predictions are vertices, None where they are not."""
-        if task.kernels is None or task.vertex_loss is None:
+        factors = task.geometry.vertex_loss
+        if task.kernels is None or factors is None:
             return None
         hull, own = task.label_hull, task.params(task.dim)
         if hull.maximize_kernel is None:
             return None
         kernels = (*task.kernels, hull.maximize_kernel)
         code = np.array([*(kernel.address for kernel in kernels), len(own)], dtype=np.int64)
-        params = np.array([*task.vertex_loss, *own, *hull.params], dtype=np.float64)
-        return cls(code, params, task.dim, max(hull.scratch, task.scratch(task.dim)))
+        params = np.array([*factors, *own, *hull.params], dtype=np.float64)
+        return cls(code, params, task.dim, max(hull.scratch, task._scratch(task.dim)))
 
     def best(self, scores: np.ndarray, width: int) -> np.ndarray:
         """Return the predictions of highest score, a row each."""
@@ -122,3 +125,29 @@ class Vertices(NamedTuple):
         weights = np.ascontiguousarray(weights, np.float64)
         average(rows, weights, self.code, self.params, room, out)
         return out
+
+
+class ManyVertices(Many):
+    """Many predictions that are vertices: compiled, where the task and its polytope are."""
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many predictions; refuse rows that are not predictions."""
+        found, space = Vertices.of(self.task), self.task.predictions
+        if found is None:
+            return super().losses(rows, labels)
+        known = np.asarray(space.check_all(space.values(rows)))
+        return found.losses(known, np.ascontiguousarray(labels, dtype=np.int64))
+
+    def top(self, scores: np.ndarray) -> np.ndarray:
+        """Return the labels of the best vertices, a row of integers for each row of scores."""
+        found = Vertices.of(self.task)
+        if found is None or not np.isfinite(scores).all():
+            return super().top(scores)
+        return found.best(scores, self.task.predictions.size)
+
+    def average(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the best labels for mean encodings of the members' labels, a row each."""
+        found = Vertices.of(self.task)
+        if found is None:
+            return super().average(predictions, weights)
+        return found.average(predictions, weights)

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from driftline.detectors import alarms_of
 from driftline.errors import DAMAGE, InputError
 from driftline.parts import from_config
 from driftline.state import State, archive
 from driftline.trace.batch import Batch
+from driftline.trace.columns import (
+    ASKED,
+    CAME,
+    TOLD,
+    Column,
+    checked,
+    column,
+    joined,
+    of_rounds,
+    places,
+)
 from driftline.typing import Json, Saved
 
 __all__ = [
@@ -22,14 +32,11 @@ __all__ = [
     "Trace",
     "at_most_rounding",
     "batch_name",
-    "column",
-    "joined",
-    "predictions",
     "read_file",
-    "rounds_that_came",
     "with_suffix",
 ]
 
+#: The columns of every trace, and those of some.
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = (
     "gap", "restarted", "sample_weight", "arrival", "known", "arrival_risk", "chance", "slack"
@@ -37,6 +44,15 @@ OPTIONAL = (
 
 #: The column that is not saved.
 PROBABILITIES = "probabilities"
+
+KINDS = {name: Column(TOLD) for name in ("loss", "eta", "grad_sq", "gap", "arrival_risk")}
+KINDS |= {name: Column(CAME) for name in ("risk", "target_loss")}
+KINDS |= {name: Column(ASKED) for name in ("sample_weight", "chance")}
+KINDS |= {name: Column(ASKED, (np.int64,)) for name in ("arrival", "known")}
+KINDS["prediction"] = Column(ASKED, (np.float64, np.int64), (1, 2))
+KINDS["restarted"] = Column(TOLD, (np.bool_,))
+KINDS["slack"] = Column(TOLD, ndims=(2,))
+KINDS[PROBABILITIES] = Column(ASKED, ndims=(2,))
 
 Made = TypeVar("Made")
 
@@ -93,6 +109,9 @@ class Trace:
     config: Json = field(default_factory=dict)
     digest: str = ""
 
+    #: What is known of the columns.
+    kinds: ClassVar[Mapping[str, Column]] = KINDS
+
     def __len__(self) -> int:
         """Return the number of rounds."""
         return len(self.loss)
@@ -125,24 +144,13 @@ class Trace:
 
     def rounds_of(self, late: Any) -> Trace:
         """Return the rounds of a run whose labels came late, from its events."""
-        asked, told = late.ask_events, late.tell_events[late.carried :]
-        came = told >= 0
-        columns: dict[str, Any] = {"prediction": self.prediction[asked]}
-        if self.chance is not None:
-            columns["chance"] = self.chance[asked]
-        if self.slack is not None:
-            columns["slack"] = np.where(came[:, np.newaxis], self.slack[told], np.nan)
-        for name in ("risk", "target_loss"):
-            columns[name] = np.where(came, getattr(self, name)[asked], np.nan)
-        for name in ("loss", "eta", "grad_sq", *(["gap"] if self.gap is not None else [])):
-            columns[name] = np.where(came, getattr(self, name)[told], np.nan)
-        if self.restarted is not None:
-            columns["restarted"] = came & self.restarted[told]
-        for name in ("sample_weight", "probabilities"):
-            if (own := getattr(self, name)) is not None:
-                columns[name] = own[asked]
-        columns["arrival_risk"] = np.where(came, self.risk[told], np.nan)
-        columns["known"] = asked - np.arange(len(asked))
+        told = late.tell_events[late.carried :]
+        whole = self.columns()
+        if self.probabilities is not None:
+            whole[PROBABILITIES] = self.probabilities
+        columns: dict[str, Any] = of_rounds(whole, KINDS, late)
+        columns["arrival_risk"] = np.where(told >= 0, self.risk[told], np.nan)
+        columns["known"] = late.ask_events - np.arange(len(late.ask_events))
         carried = int((late.tell_events[: late.carried] >= 0).sum())
         return replace(self, **columns, arrival=late.arrivals, carried=carried)
 
@@ -233,7 +241,7 @@ class Trace:
         columns: dict[str, Any] = {
             name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL, PROBABILITIES)
         }
-        prediction = task.predictions(batch["prediction"])
+        prediction = task.predictions.values(batch["prediction"])
         return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -271,36 +279,24 @@ class Trace:
         known = {name for name in arrays if name.startswith(ORIGIN)} if origin else set()
         if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *known}:
             raise InputError(f"these are no columns of a trace: {', '.join(sorted(unknown))}")
-        rounds = len(column(arrays, "loss", came=slice(0, 0)))
+        rounds = len(column(arrays, "loss", KINDS["loss"], came=slice(0, 0)))
         if rounds == 0:
             raise InputError("a trace has 1 round or more, but this one has none")
-        came = rounds_that_came(arrays, rounds)
-        columns: dict[str, Any] = {n: column(arrays, n, rounds, came=came) for n in COLUMNS[:-1]}
-        eta = columns["eta"][came]
+        columns: dict[str, Any] = checked(arrays, KINDS, rounds, *OPTIONAL, PROBABILITIES)
+        eta, weights = columns["eta"][places(arrays, rounds)], columns.get("sample_weight")
         if not ((eta > 0.0) & (eta < LARGEST_STEP)).all():
             raise InputError(f"steps must be positive and finite, but reach to {eta.max()}")
-        columns["prediction"] = predictions(arrays, rounds)
-        if "gap" in arrays:
-            columns["gap"] = column(arrays, "gap", rounds, came=came)
-        if "restarted" in arrays:
-            columns["restarted"] = column(arrays, "restarted", rounds, np.bool_)
-        if "sample_weight" in arrays:
-            columns["sample_weight"] = column(arrays, "sample_weight", rounds)
-            if not (columns["sample_weight"] >= 0.0).all():
-                raise InputError("sample weights must be 0 or more")
+        if weights is not None and not (weights >= 0.0).all():
+            raise InputError("sample weights must be 0 or more")
         if "arrival" in arrays:
-            columns["arrival"] = arrays["arrival"]
-            columns["known"] = column(arrays, "known", rounds, np.int64)
-            columns["arrival_risk"] = column(arrays, "arrival_risk", rounds, came=came)
+            for name in ("known", "arrival_risk"):
+                column(arrays, name, KINDS[name], came=slice(0, 0))
             columns["carried"] = about["carried"]
             if type(columns["carried"]) is not int or columns["carried"] < 0:
                 raise InputError(f"{columns['carried']!r:.80} labels cannot be carried over")
-        if "chance" in arrays:
-            columns["chance"] = column(arrays, "chance", rounds)
-            if not ((columns["chance"] > 0.0) & (columns["chance"] <= 1.0 + 1e-9)).all():
-                raise InputError("chances of predictions lie above 0, up to 1")
-        if "slack" in arrays:
-            columns["slack"] = column(arrays, "slack", rounds, ndims=(2,), came=came)
+        chance = columns.get("chance", np.ones(1))
+        if not ((chance > 0.0) & (chance <= 1.0 + 1e-9)).all():
+            raise InputError("chances of predictions lie above 0, up to 1")
         return cls(**columns, origin=origin, config=config, digest=digest)
 
     @classmethod
@@ -320,68 +316,9 @@ def at_most_rounding(
     return residual <= 1e-9 * np.maximum(loss, 1e-3) + (0.0 if gap is None else gap)
 
 
-def predictions(arrays: Mapping[str, np.ndarray], rounds: int) -> np.ndarray:
-    """Return the column of predictions: whole numbers, or real ones if the task has such."""
-    given = arrays.get("prediction")
-    real = given is not None and given.dtype == np.float64
-    return column(arrays, "prediction", rounds, np.float64 if real else np.int64, (1, 2))
-
-
-def column(
-    arrays: Mapping[str, np.ndarray],
-    name: str,
-    rounds: int | None = None,
-    dtype: npt.DTypeLike = np.float64,
-    ndims: tuple[int, ...] = (1,),
-    came: slice | np.ndarray = slice(None),
-) -> np.ndarray:
-    """Return a column of a trace, if its type, its length and its entries are valid.
-
-    ``came`` are the rounds that must have finite numbers: those whose label has come.
-    """
-    if name not in arrays:
-        raise InputError(f"there is no column {name!r}")
-    array = arrays[name]
-    if array.dtype != dtype or array.ndim not in ndims:
-        raise InputError(
-            f"the column {name!r} must be {np.dtype(dtype)} in {ndims[-1]} dimensions, but is "
-            f"{array.dtype} of shape {array.shape}"
-        )
-    if rounds is not None and len(array) != rounds:
-        raise InputError(
-            f"columns differ in length: {name!r} has {len(array)} rounds, not {rounds}"
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array[came]).all():
-        raise InputError(f"the column {name!r} must have finite numbers only")
-    return array
-
-
-def rounds_that_came(arrays: Mapping[str, np.ndarray], rounds: int) -> slice | np.ndarray:
-    """Return the rounds whose label has come."""
-    if "arrival" not in arrays:
-        return slice(None)
-    return np.flatnonzero(column(arrays, "arrival", rounds, np.int64) >= 0)
-
-
 def batch_name(name: str, batch: int) -> str:
     """Return the name of one batch's column in a file."""
     return f"{name}.batch{batch}"
-
-
-def joined(batches: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the concatenated columns of consecutive batches; rows are padded by -1."""
-    made = {}
-    if any(batch.keys() != batches[0].keys() for batch in batches):
-        raise InputError("traces with different columns, such as sample weights, cannot be joined")
-    for name, first in batches[0].items():
-        parts = [columns[name] for columns in batches]
-        if name.endswith("prediction") and first.ndim == 2:
-            width = max(part.shape[1] for part in parts)
-            short = [((0, 0), (0, width - part.shape[1])) for part in parts]
-            pairs = zip(parts, short, strict=True)
-            parts = [np.pad(part, by, constant_values=-1) for part, by in pairs]
-        made[name] = np.concatenate(parts)
-    return made
 
 
 def with_suffix(path: str | Path) -> Path:

@@ -22,7 +22,7 @@ print(trace)
 # Levels that are known not at all would be off by two of four steps or so.
 
 plt.plot(np.cumsum(trace.risk), label="expected loss")
-plt.plot(stream.task.guess_loss * np.arange(len(trace)), "--", label="guessing")
+plt.plot(stream.task.guess.loss * np.arange(len(trace)), "--", label="guessing")
 plt.xlabel("round")
 plt.legend()
 plt.show()

@@ -19,7 +19,7 @@ print("truth     ", stream.labels[-1])
 print("prediction", trace.prediction[-1])
 
 plt.plot(np.cumsum(trace.risk), label="expected loss")
-plt.plot(stream.task.guess_loss * np.arange(len(trace)), "--", label="guessing")
+plt.plot(stream.task.guess.loss * np.arange(len(trace)), "--", label="guessing")
 plt.xlabel("round")
 plt.legend()
 plt.show()

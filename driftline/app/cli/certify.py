@@ -110,12 +110,12 @@ def _folder(run: Path, data: Path | None) -> Path | None:
 def _of_trace(trace: Path, data: Path, comparator: Piecewise | None) -> Any:
     """Return the certificate of a trace and its stream."""
     from driftline.certificates import certify as make
-    from driftline.certificates.recorded import makes_steps
+    from driftline.certificates import kind_of
     from driftline.errors import InputError
 
     recorded = read_trace(trace)
     alone = not hasattr(recorded, "members")
-    if alone and comparator is None and makes_steps(recorded):
+    if alone and comparator is None and kind_of(recorded).steps:
         raise InputError("a single learner's run needs a comparator: expected --comparator")
     stream = _arrays(data, ("inputs", "labels"), ("sample_weight",))
     given, weights = (stream["inputs"], stream["labels"]), stream.get("sample_weight")

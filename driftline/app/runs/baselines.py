@@ -41,11 +41,11 @@ class Baselines(Protocol):
 
 def baselines_of(task: Task) -> Baselines:
     """Return the baselines of a task."""
-    if task.kind == "tags":
+    if task.geometry.tags:
         return OfTags(task.dim)
-    if task.kind == "relevance":
+    if task.labels.graded:
         return OfDocuments(task)
-    return OfClasses(None if task.answers.zero_one else len(task.all_labels) - 1)
+    return OfClasses(None if task.answers.zero_one else len(task.labels.all) - 1)
 
 
 class OfClasses:
@@ -143,7 +143,7 @@ class OfDocuments:
     def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each."""
         task = self.task
-        pairs = [(task.loss(np.arange(len(y)), y), task.guess_of(y)) for y in labels]
+        pairs = [(task.loss(np.arange(len(y)), y), task.guess.of(y)) for y in labels]
         return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
     def late_losses(self, told: Labels, labels: Labels, known: np.ndarray) -> np.ndarray:

@@ -46,9 +46,9 @@ def beside_of(
     said = first_values(rows, 0, rows.rounds)
     silent = (said < 1.0) | (said > task.dim)
     codes = np.where(silent, 0, said - 1).astype(np.int64)
-    truth = np.asarray(task.check_labels(labels))
-    none = task.doubt.cost if task.answers is not task else task.largest_loss
-    paid = np.where(silent, none, task.losses(codes[:, np.newaxis], truth))
+    truth = np.asarray(task.labels.check_all(labels))
+    none = task.predictions.doubt.cost if task.answers is not task else task.largest_loss
+    paid = np.where(silent, none, task.many.losses(codes[:, np.newaxis], truth))
     if trace.sample_weight is not None:
         paid = paid * trace.sample_weight[which]
     assert trace.averaged is not None and trace.acted is not None

@@ -195,7 +195,11 @@ class CommitteeModel(Model):
 
     def _known(self, inputs: Inputs, labels: Labels) -> Known | None:
         """Return which classes had come before each row, None if none is new."""
-        if self.task.answers.kind != "classes" or int(np.max(labels)) < self.learner.task.dim:
+        if (
+            self.task.labels.signs
+            or not self.task.geometry.classes
+            or int(np.max(labels)) < self.learner.task.dim
+        ):
             return None
         before: np.ndarray = np.r_[self.learner.task.dim - 1, np.asarray(labels)[:-1]]
         return Known(np.maximum.accumulate(before) + 1, chances_of(self.learner, inputs[:1])[0])

@@ -140,7 +140,7 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
         why = ALONE
     guessing = _guessing(model, made, rounds)
     how |= {"random": model.random, "alone": alone, "searched": searched, "no_bound": why}
-    guess = model.learner.task.guess.removeprefix("uniform ")
+    guess = model.learner.task.guess.words.removeprefix("uniform ")
     given = (rounds, paid, best, allowed, guessing, made, reason)
     return Guarantee(*given, **how, guess=guess, delay_cost=cost)
 
@@ -151,7 +151,7 @@ def _of_keys(model: KeyedModel) -> Guarantee:
     rounds, risks = scores.rounds[: len(scores)], scores.risks[: len(scores)]
     best = risks.min(axis=1) if risks.size else np.zeros(len(scores))
     alone, guarded = risks.shape[1] == 1, model.learner.prototype.guard is not None
-    guess = task.mean_guess()
+    guess = task.guess.mean()
     return Guarantee(
         int(rounds.sum()),
         model.loss,
@@ -162,7 +162,7 @@ def _of_keys(model: KeyedModel) -> Guarantee:
         BY_KEY,
         random=model.random,
         alone=alone,
-        guess=task.guess.removeprefix("uniform "),
+        guess=task.guess.words.removeprefix("uniform "),
         no_bound=ALONE if alone else ACCOUNTS if guarded else NO_GUARD,
         keys=len(scores),
     )
@@ -180,7 +180,7 @@ def _guessing(
     """Return the loss of guessing; None if it depends on labels that were not kept."""
     if made is not None and made.rounds == rounds:
         return made.trivial
-    guess = model.learner.task.mean_guess()
+    guess = model.learner.task.guess.mean()
     return None if guess is None else float(guess) * model.weight
 
 

@@ -216,8 +216,7 @@ class Model(ABC):
         if not self.task.answers.zero_one:
             return float(self.task.loss(prediction, label))
         none = self.abstains and (prediction is None or prediction < 0)
-        doubt: Any = self.task
-        return float(doubt.doubt.cost) if none else float(prediction != label)
+        return self.task.predictions.doubt.cost if none else float(prediction != label)
 
     # -- files
 

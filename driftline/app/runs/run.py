@@ -287,7 +287,7 @@ class Run:
             "weight": self.weight,
             "weight_column": self.model.encoder.weight,
             "balanced": self.model.encoder.balanced,
-            "abstain": self.model.task.doubt.cost if self.model.abstains else None,
+            "abstain": self.model.task.predictions.doubt.cost if self.model.abstains else None,
             "unanswered": self.unanswered if self.model.abstains else None,
             "rounds_of_model": self.model.rounds,
             "to_come": self.late.waiting,

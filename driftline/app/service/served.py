@@ -321,7 +321,7 @@ class LearnerServed(Served):
         """Refuse labels that the task cannot have, and losses where labels are needed."""
         for one in given:
             if one.loss is None:
-                self.learner.task.check_label(one.label)
+                self.learner.task.labels.check(one.label)
             elif not math.isfinite(one.loss):
                 raise InputError(f"a loss must be finite, not {one.loss}")
         return beside

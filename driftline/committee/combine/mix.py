@@ -25,7 +25,7 @@ class Mix(Combine):
 
     def check(self, task: Task) -> None:
         """Refuse tasks other than classes and signs."""
-        if task.answers.kind not in ("classes", "sign"):
+        if not task.geometry.classes:
             raise InputError(
                 f"combine={self.name!r} averages probabilities of classes and signs, not of "
                 f"{task!r:.80}: take 'vote'"
@@ -40,5 +40,5 @@ class Mix(Combine):
         """Return what was the most probable, and its loss."""
         if not task.zero_one or made.mixed is None:
             return None
-        prediction = task.prediction(made.mixed[0])
+        prediction = task.predictions.value(made.mixed[0])
         return prediction, float(prediction != label)

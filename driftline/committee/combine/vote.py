@@ -24,16 +24,12 @@ class Vote(Combine):
 
     def predictions(self, task: Task, made: Made) -> np.ndarray:
         """Return the votes."""
-        return task.average_rows(list(made.predictions), made.weights)
+        return task.many.average(list(made.predictions), made.weights)
 
     def one(self, task: Task, made: Made, label: Label) -> tuple[Prediction, float] | None:
         """Return the vote and its loss, under the 0-1 loss; others have the last bits of runs."""
         if not task.zero_one:
             return None
-        numbers = made.predictions
-        if isinstance(numbers, np.ndarray) and numbers.shape[1] == 1:  # faster than one by one
-            theirs = task.predictions(numbers).tolist()
-        else:
-            theirs = [task.prediction(own) for own in numbers]
-        prediction = task.average(theirs, made.weights[0])
+        rows = [own[np.newaxis] for own in made.predictions]
+        prediction = task.predictions.value(task.many.average(rows, made.weights)[0])
         return prediction, float(prediction != label)

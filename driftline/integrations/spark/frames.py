@@ -116,7 +116,7 @@ def predictions(
         limits=(*limits.items(), ("expires", time)),
         keys=keys,
         id=id,
-        single=task.prediction_size == 1,
+        single=task.predictions.size == 1,
     )
     columns = _Columns(functions, types)
     for name in keys:

@@ -39,10 +39,15 @@ from driftline.kernels.products import pitch_of as pitch_of
 from driftline.kernels.products import product as product
 from driftline.kernels.products import product_from as product_from
 from driftline.kernels.products import turn as turn
+from driftline.kernels.program import QUIET as QUIET
 from driftline.kernels.program import REPLAYED_COLUMNS as REPLAYED_COLUMNS
+from driftline.kernels.program import ROW as ROW
 from driftline.kernels.program import TRACE_COLUMNS as TRACE_COLUMNS
+from driftline.kernels.program import WATCHED_COLUMNS as WATCHED_COLUMNS
 from driftline.kernels.program import Program as Program
 from driftline.kernels.program import round_table as round_table
+from driftline.kernels.program import state_by_name as state_by_name
+from driftline.kernels.program import trace_rows as trace_rows
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import AVERAGE as AVERAGE
 from driftline.kernels.signatures import BALANCE as BALANCE

@@ -17,8 +17,7 @@ from driftline.errors import InputError
 from driftline.features import Map
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
-from driftline.kernels import COMPILES, MISSING
-from driftline.kernels import program as at
+from driftline.kernels import COMPILES, MISSING, TRACE_COLUMNS, WATCHED_COLUMNS
 from driftline.learner.member import Growth, Member, Round, round_rows
 from driftline.losses import Loss
 from driftline.parts import (
@@ -152,7 +151,7 @@ class OGD(Member):
         self.engine = engine_for(self.parts)(self.parts, dtype=self._check_dtype(dtype))
         self._watch: Watch | None = None
         self._tally: Tally | None = None
-        self._names: tuple[str, ...] = at.TRACE_COLUMNS
+        self._names: tuple[str, ...] = TRACE_COLUMNS
         self._columns = np.empty((round_rows(task), 1))  # of a single round
         if not task.layout.ragged and task.predictions.size < 1:
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
@@ -192,7 +191,7 @@ class OGD(Member):
             self._turn.check()
             self._watch = None if comparator is None else Watch(self.engine, comparator)
             self._tally = tally = Tally(self.task.largest_loss)
-            self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
+            self._names = TRACE_COLUMNS if comparator is None else WATCHED_COLUMNS
             self._columns = np.empty((round_rows(self.task), 1))
             return tally
 
@@ -324,7 +323,7 @@ class OGD(Member):
     @property
     def rounds(self) -> int:
         """How many rounds were learned from."""
-        return int(self.engine.vector.item(at.ROUNDS))
+        return self.engine.rounds
 
     @property
     def width(self) -> int | None:
@@ -498,7 +497,7 @@ class OGD(Member):
 
     def _room(self, labels: CheckedLabels) -> Batch:
         count, table = len(labels), np.empty((len(self._names), len(labels)))
-        columns = dict(zip(at.TRACE_COLUMNS, table, strict=False))
+        columns = dict(zip(TRACE_COLUMNS, table, strict=False))
         width = self.task.predictions.width(labels)
         columns["prediction"] = self.task.predictions.rows(count, width)
         if self.parts.loss.inexact:

@@ -15,7 +15,7 @@ from collections import namedtuple
 from driftline.kernels import program as at
 from driftline.kernels.compile import helper, variants
 from driftline.kernels.linalg import add_scaled, dot
-from driftline.kernels.loop import build_loop, enter_group
+from driftline.kernels.loop import build_loop, build_round, enter_group
 from driftline.kernels.part import row_of
 from driftline.kernels.products import product
 from driftline.kernels.round import assemble
@@ -130,7 +130,7 @@ def move(m, rows, t, step):
         add_to_row(rows.weights, k, step, rows.gradient[k])
 
 
-play_groups = build_loop(enter_group, score, compare, slope, move)
+play_groups = build_loop(enter_group, build_round(score, compare, slope, move))
 
 
 @variants(CHAINS)

@@ -11,7 +11,7 @@ from collections import namedtuple
 from driftline.kernels import program as at
 from driftline.kernels.compile import helper, variants
 from driftline.kernels.linalg import dot
-from driftline.kernels.loop import build_loop, slope_of_row
+from driftline.kernels.loop import build_loop, build_round, slope_of_row
 from driftline.kernels.prefetch import prefetch_row
 from driftline.kernels.round import assemble
 from driftline.kernels.signatures import DENSE
@@ -61,22 +61,9 @@ def move(m, rows, t, step):
             rows.weights[k, rows.inputs.shape[1]] += m.steps[k]
 
 
-play_delayed = build_loop(enter, score, compare, slope_of_row, move)
-
-
-@helper
-def play_rows(
-    code, params, given, labels, extras, weights, shadow, state, buffer, trace, predictions
-):
-    """Play rounds, and take the last step."""
-    m, (inputs,) = assemble(code, params, state, buffer), given
-    for k in range(weights.shape[0]):
-        m.steps[k] = 0.0
-    rows = Dense(inputs.shape[0], inputs, weights, weights, shadow, code[at.INTERCEPT])
-    played = play_delayed(m, rows, labels, extras, trace, predictions)
-    last = inputs[max(played - 1, 0)]
-    sweep(weights, m.steps, last, last, m.theta)
-    return played
+#: A round whose step is still to be taken.
+play_delayed = build_round(score, compare, slope_of_row, move)
+play_rows = build_loop(enter, play_delayed)
 
 
 @variants(DENSE)
@@ -84,6 +71,11 @@ def play_dense(
     code, params, given, labels, extras, weights, shadow, state, buffer, trace, predictions
 ):
     """Play until an alarm or a refused round; return how many rounds were played."""
-    return play_rows(
-        code, params, given, labels, extras, weights, shadow, state, buffer, trace, predictions
-    )
+    m, (inputs,) = assemble(code, params, state, buffer), given
+    for k in range(weights.shape[0]):
+        m.steps[k] = 0.0
+    rows = Dense(inputs.shape[0], inputs, weights, weights, shadow, code[at.INTERCEPT])
+    played = play_rows(m, rows, labels, extras, trace, predictions)
+    last = inputs[max(played - 1, 0)]
+    sweep(weights, m.steps, last, last, m.theta)
+    return played

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from driftline.kernels import program as at
 from driftline.kernels.compile import helper, variants
-from driftline.kernels.dense import play_rows
+from driftline.kernels.dense import Dense, play_delayed
+from driftline.kernels.loop import LEFT_OUT, MOVED
 from driftline.kernels.prefetch import prefetch_row
+from driftline.kernels.round import assemble
 from driftline.kernels.signatures import KEYED
+from driftline.kernels.sweeps import sweep
 
 #: How many rows ahead the weights of a learner are fetched.
 AHEAD = 8
@@ -69,14 +72,19 @@ def play_keyed(
         own, state = weights[slots[t]], states[slots[t]]
         if sharing and begins[t] >= 0:
             begin(own, state, shared[0], shared_states[0], begins[t], starts)
-        table, made = trace[:, t : t + 1], predictions[t : t + 1]
+        table, column, place = trace, t, t
         for turn in range(1 + sharing):
             if turn:
                 own, state = shared[0], shared_states[0]
-                table, made = shared_trace, predictions[rounds : rounds + 1]
-            row, label, extra = (inputs[t : t + 1],), labels[t : t + 1], extras[t : t + 1]
-            if not play_rows(
-                code, params, row, label, extra, own, nobody, state, buffer, table, made
-            ):
+                table, column, place = shared_trace, 0, rounds
+            m = assemble(code, params, state, buffer)
+            for k in range(own.shape[0]):
+                m.steps[k] = 0.0
+            rows = Dense(rounds, inputs, own, own, nobody, code[at.INTERCEPT])
+            made = predictions[place]
+            outcome = play_delayed(m, rows, t, labels[t], extras[t], table, column, made)
+            if outcome == LEFT_OUT:
                 return t
+            if outcome == MOVED:
+                sweep(own, m.steps, inputs[t], inputs[t], m.encoded)
     return rounds

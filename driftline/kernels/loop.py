@@ -32,49 +32,78 @@ from driftline.kernels.round import (
     write_scores,
 )
 
-__all__ = ["build_loop", "enter_group", "enter_row", "slope_of_row"]
+__all__ = [
+    "LEFT_OUT",
+    "MOVED",
+    "build_loop",
+    "build_round",
+    "enter_group",
+    "enter_row",
+    "slope_of_row",
+]
 
 
-def build_loop(
-    enter: Callable[..., object],
+#: What came of a round: it was refused; it made no step, or one; it gave an alarm.
+LEFT_OUT, IDLE, MOVED, ALARMED = range(-1, 3)
+
+
+def build_round(
     score: Callable[..., object],
     compare: Callable[..., object],
     slope: Callable[..., object],
     move: Callable[..., object],
 ) -> Callable[..., int]:
-    """Make the loop over a kind of rows: ``play(m, rows, labels, extras, trace, predictions)``.
+    """Make one round: ``play(m, rows, t, label, extra, trace, column, prediction) -> outcome``.
+
+    Its record goes to a column of the trace.
+    """
+
+    @helper
+    def play(m, rows, t, label, extra, trace, column, prediction):
+        input_sq = score(m, rows, t)
+        if not input_sq < FARTHEST_SQ:
+            return LEFT_OUT
+        if not play_round(m, label, extra, trace, column, prediction):
+            return LEFT_OUT
+        write_scores(m, trace, column)
+        if m.code[at.LOOK] or asks(extra):
+            return IDLE
+        watched = rows.shadow.size > 0
+        if watched:
+            compare(m, rows, t)
+            watch(m, extra, trace, column)
+        grad_sq = slope(m, rows, t, input_sq)
+        eta = choose_step(m, grad_sq, input_sq, extra, trace, column)
+        if eta < 0.0:
+            return LEFT_OUT
+        if eta > 0.0:
+            move(m, rows, t, -eta / refresh(m.state, eta, grad_sq, rows.whole))
+            finish_step(m, eta, grad_sq, watched)
+        if alarmed(m, extra, trace, column):
+            return ALARMED
+        return MOVED if eta > 0.0 else IDLE
+
+    return play
+
+
+def build_loop(enter: Callable[..., object], play: Callable[..., int]) -> Callable[..., int]:
+    """Make the loop over a kind of rows: ``loop(m, rows, labels, extras, trace, predictions)``.
 
     It plays until an alarm or a refused round, and returns how many rounds were played.
     """
 
     @helper
-    def play(machine, rows, labels, extras, trace, predictions):
-        watched = rows.shadow.size > 0
+    def loop(machine, rows, labels, extras, trace, predictions):
         for t in range(rows.rounds):
             m, label = enter(machine, rows, labels, t)
-            input_sq = score(m, rows, t)
-            if not input_sq < FARTHEST_SQ:
+            outcome = play(m, rows, t, label, extras[t], trace, t, predictions[t])
+            if outcome == LEFT_OUT:
                 return t
-            if not play_round(m, label, extras[t], trace, t, predictions[t]):
-                return t
-            write_scores(m, trace, t)
-            if m.code[at.LOOK] or asks(extras[t]):
-                continue
-            if watched:
-                compare(m, rows, t)
-                watch(m, extras[t], trace, t)
-            grad_sq = slope(m, rows, t, input_sq)
-            eta = choose_step(m, grad_sq, input_sq, extras[t], trace, t)
-            if eta < 0.0:
-                return t
-            if eta > 0.0:
-                move(m, rows, t, -eta / refresh(m.state, eta, grad_sq, rows.whole))
-                finish_step(m, eta, grad_sq, watched)
-            if alarmed(m, extras[t], trace, t):
+            if outcome == ALARMED:
                 return t + 1
         return rows.rounds
 
-    return play
+    return loop
 
 
 @helper

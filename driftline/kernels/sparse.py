@@ -14,7 +14,7 @@ from driftline.kernels import program as at
 from driftline.kernels.compile import helper, variants
 from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
-from driftline.kernels.loop import build_loop, enter_row, slope_of_row
+from driftline.kernels.loop import build_loop, build_round, enter_row, slope_of_row
 from driftline.kernels.prefetch import prefetch_rows
 from driftline.kernels.round import assemble
 from driftline.kernels.signatures import SPARSE
@@ -60,7 +60,7 @@ def move(m, rows, t, step):
             weights[weights.shape[0] - 1, k] += m.steps[k]
 
 
-play_rows = build_loop(enter_row, score, compare, slope_of_row, move)
+play_rows = build_loop(enter_row, build_round(score, compare, slope_of_row, move))
 
 
 @variants(SPARSE)

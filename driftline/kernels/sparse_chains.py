@@ -20,7 +20,7 @@ from driftline.kernels.chains import norm_sq
 from driftline.kernels.compile import helper, variants
 from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
-from driftline.kernels.loop import build_loop, enter_group
+from driftline.kernels.loop import build_loop, build_round, enter_group
 from driftline.kernels.prefetch import prefetch_rows
 from driftline.kernels.round import assemble
 from driftline.kernels.signatures import SPARSE_CHAINS
@@ -134,7 +134,7 @@ def move(m, rows, t, step):
             weights[height - tags + k, i] += step * m.grad[(n + i) * tags + k]
 
 
-play_groups = build_loop(enter_group, score, compare, slope, move)
+play_groups = build_loop(enter_group, build_round(score, compare, slope, move))
 
 
 @variants(SPARSE_CHAINS)

@@ -180,7 +180,7 @@ def explain(
         A learner of classes, signs, levels or tags; it is not changed.
     inputs
         Rows to explain its predictions on, of which the last 500 are used. Default: the last rows
-        that its standardiser keeps, at most 64.
+        that it keeps, at most 64.
     names
         Names of the features. Default: their numbers.
     labels
@@ -289,14 +289,12 @@ def _check_task(learner: object) -> None:
 def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
     """Return the rows to explain."""
     if inputs is None:
-        standardiser = learner.standardiser
-        kept = None if standardiser is None else standardiser.kept
+        kept = learner.kept
         if kept is None or len(kept) < 2:
             raise InputError(
                 "nothing is kept of the last rows: give some, as in explain(learner, X[-500:])"
             )
-        none = np.zeros((len(kept), learner.features - kept.shape[1]))  # what only some read
-        return np.hstack([none, kept])
+        return kept
     rows = rows_of(inputs)
     if not isinstance(rows, DenseRows):
         raise InputError("features are exchanged in dense rows: give an array, as by .toarray()")

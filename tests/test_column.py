@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import driftline as dl
+from driftline.features import Block
 from driftline.inputs import rows_of
-from driftline.inputs.first import first_values, rest_of, without_first
 from driftline.inputs.taking import view
 
 T = dl.tasks
@@ -175,7 +175,8 @@ def test_a_column_is_one_more_member_of_auto():
         assert learner.score_rows(rows[:3]).shape[0] == len(learner.members)
         one = dl.auto(task, effort="fast", combine=rule)
         assert learner.state_bytes(5) < one.state_bytes(5)
-    plain = dl.Committee([dl.members.Column(task), dl.OGD(dl.losses.Logistic(task))])
+    linear = dl.OGD(dl.losses.Logistic(task), features=Block(1))
+    plain = dl.Committee([dl.members.Column(task), linear])
     assert dl.certify(plain.run(rows, y), None, rows, y).valid
     assert plain.features == 5
 
@@ -200,10 +201,9 @@ def test_first_values_are_cut_from_rows_of_every_kind():
         (rows_of(X[2:3]), X[2:3]),
     ):
         start, stop = (0, 1) if len(whole) == 1 else (1, 3)
-        np.testing.assert_array_equal(first_values(rows, start, stop), whole[start:stop, 0])
-        rest = without_first(rows, start, stop)
-        assert rest.before == start and rest.features == 3
+        said = dl.members.Column.said(rows, start, stop)
+        np.testing.assert_array_equal(said, whole[start:stop, 0])
+        rest = Block(1).mapper().look_at(rows, start, stop)
+        assert rest.features == 3
         for t in range(stop - start):
             np.testing.assert_array_equal(rest.row(t), whole[start + t, 1:])
-    np.testing.assert_array_equal(rest_of(X.tolist()), X[:, 1:])
-    np.testing.assert_array_equal(rest_of(csr_array(X)).toarray(), X[:, 1:])

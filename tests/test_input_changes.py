@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from driftline.app import tables
 from driftline.app.runs.row_sample import RowSample
-from driftline.app.tables.columns import Column, Columns
 from driftline.detectors import change_points
 from driftline.errors import InputError
 from driftline.reports import ChangedInput, InputChange, inputs_in_words
@@ -229,12 +228,6 @@ def test_samples_that_do_not_fit_are_refused(change):
         told |= {name: value} if name in arrays else {"about": about | {name: value}}
     with pytest.raises(InputError, match="cannot have a sample"):
         RowSample(1).resume(told["about"], told["values"], told["keys"])
-
-
-def test_cells_are_numbers_and_places_of_categories():
-    columns = Columns([Column("a", "number"), Column("t", "text", ("x", "y")), Column("b", "flag")])
-    features = np.array([[1.5, 0, 1, 0, 1], [2.5, 0, 0, 1, 0], [3.5, 0.2, 0.7, 0.1, 1]])
-    assert columns.cells(features).tolist() == [[1.5, 1, 1], [2.5, 2, 0], [3.5, -1, 1]]
 
 
 def test_inputs_in_words():

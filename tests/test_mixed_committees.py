@@ -174,7 +174,7 @@ def test_a_run_of_the_command_line_is_audited_and_goes_on(tmp_path, monkeypatch)
 
     from commands import call
 
-    def mixed(name, task, seed=0, column=False):
+    def mixed(name, task, seed=0, column=False, categories=()):
         linear, plain = ogd(task, Standardise()), NaiveBayes(task, features=None)
         return dl.Committee([linear, ogd(task, Hats(4)), *others(task), plain], seed=seed)
 

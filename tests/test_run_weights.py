@@ -72,7 +72,7 @@ def test_column_of_weights_is_no_input_and_counts(tmp_path):
         "run", tmp_path / "t.csv", "--weight", "cost", "--out", tmp_path / "out", "--trace"
     )
     assert result.exit_code == 0, result.output
-    assert "3 columns, 3 features" in result.output and "by the weights in 'cost'" in result.output
+    assert "3 columns; task" in result.output and "by the weights in 'cost'" in result.output
     rows = predictions(tmp_path / "out")
     assert np.allclose([float(row["weight"]) for row in rows], weights)
     wrong = np.array([row["label"] != row["prediction"] for row in rows])

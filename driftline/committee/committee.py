@@ -171,8 +171,6 @@ class Committee(Shell):
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
         self._groups = Groups(self.members)
-        #: How many values of a row only some members read: the first, or none.
-        self._aside = int(self._groups.split)
         self._acceptance = Acceptance(self.members, self._layout.ragged)
         self._cut_short = False
         self._shielding = Shield()
@@ -229,8 +227,7 @@ class Committee(Shell):
         """Return the members whose maps suit first rows of this shape; later ones are for all."""
         if self.features is not None:
             return self.members
-        seen = features - self._aside
-        suited = [m for m in self.members if m.map is None or m.map.suits(seen, sparse)]
+        suited = [m for m in self.members if m.map is None or m.map.suits(features, sparse)]
         if not suited:
             raise InputError(
                 f"no member's map suits {'sparse' if sparse else 'dense'} rows of {features} "
@@ -778,11 +775,7 @@ class Committee(Shell):
             longer = features if known is not None else None
             if features is not None:
                 check_longer(self.task, known, features)
-            whole, rest = (longer, known), (longer, known)
-            if longer is not None and known is not None:
-                rest = longer - self._aside, known - self._aside
-            members = [m._grown(classes, *(whole if m.reads_first else rest)) for m in self.members]
-            return self._going_on(members)
+            return self._going_on([m._grown(classes, longer, known) for m in self.members])
 
     def _check_copied(self) -> None:
         self._check_whole()
@@ -865,11 +858,22 @@ class Committee(Shell):
         return next((one for one in made if one is not None), None)
 
     @property
+    def kept(self) -> np.ndarray | None:
+        """The last rows that a member keeps as they came, at most 64; None if none does.
+
+        Columns that the member does not read are 0.
+        """
+        return next((one for m in self.members if (one := m.kept) is not None), None)
+
+    @property
+    def far(self) -> np.ndarray | None:
+        """How many cells of each column were far outside for a member that says so, or None."""
+        return next((one for m in self.members if (one := m.far) is not None), None)
+
+    @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
-        first = self.members[0]
-        known = first.features
-        return known if known is None or first.reads_first else known + self._aside
+        return self.members[0].features
 
     def config(self) -> Json:
         """Return members and how they are combined as plain data."""
@@ -891,7 +895,7 @@ class Committee(Shell):
         [0.8, 2.3, 17.4]
         """
         task = self.task if classes is None else with_classes(self.task, classes)
-        suited, features = self._suited(features, sparse), features - self._aside
+        suited = self._suited(features, sparse)
         made = self.shares.state.nbytes + (0 if self.guard is None else self.guard.state.nbytes)
         made = made * len(suited) // len(self.members)
         maps = {member.map.inner for member in suited if member.map is not None}  # shared

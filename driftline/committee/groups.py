@@ -12,7 +12,6 @@ from driftline.committee.fused import FusedStep
 from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.inputs import DenseRows, Rows, SparseRows, refuse, rows_of
-from driftline.inputs.first import rest_of, without_first
 from driftline.learner import Asked, Member, round_rows
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Inputs, Label
@@ -24,15 +23,11 @@ Played = tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]
 
 
 class Group:
-    """Members that see the same rows: they share one map, or have none.
-
-    Members that read the first value of rows see whole rows, as they are.
-    """
+    """Members that see the same rows: they share one map, or have none."""
 
     def __init__(self, place: int, member: Member):
         self.map: Map | None = None if member.map is None else member.map.inner
         self.mapper: Mapper | None = member.mapper
-        self.reads_first = member.reads_first
         self.places, self.members = [place], [member]
         self.fused: FusedStep | None = None  # until there are weights
 
@@ -132,8 +127,7 @@ class Groups:
         self.groups: list[Group] = []
         for j, member in enumerate(members):
             inner = None if member.map is None else member.map.inner
-            same = (group for group in self.groups if group.reads_first == member.reads_first)
-            known = next((group for group in same if group.map == inner), None)
+            known = next((group for group in self.groups if group.map == inner), None)
             if known is None:
                 self.groups.append(Group(j, member))
             else:
@@ -141,8 +135,6 @@ class Groups:
         for group in self.groups:
             group.choose_fused()
         self._single = self.groups[0] if len(self.groups) == 1 else None
-        #: Whether rows have a first value that most members do not see.
-        self.split = any(group.reads_first for group in self.groups)
 
     def of(self, members: Sequence[Member]) -> Groups:
         """Return the groups of other members, which are copies of these."""
@@ -150,10 +142,6 @@ class Groups:
         made.groups = [group.of(members) for group in self.groups]
         made._single = made.groups[0] if len(made.groups) == 1 else None
         return made
-
-    def rest(self, rows: Rows) -> Rows:
-        """Return rows as most members see them: without a first value that only some read."""
-        return without_first(rows, 0, rows.rounds) if self.split else rows
 
     def play_one(self, row: Rows, checked: Label, number: int) -> Played:
         """Let all members play one round."""
@@ -164,10 +152,7 @@ class Groups:
                 return fused.play(row, checked, number)  # type: ignore[arg-type]
             seen = [row]
         else:
-            rest = self.rest(row)
-            seen = [
-                row if group.reads_first else group.seen(rest, 0, 1)[0] for group in self.groups
-            ]
+            seen = [group.seen(row, 0, 1)[0] for group in self.groups]
         made: list[Any] = [None] * self.count
         columns = np.empty((self._rows, self.count))
         for group, own in zip(self.groups, seen, strict=True):
@@ -184,11 +169,8 @@ class Groups:
         room: Batch,
     ) -> None:
         """Let all members play some rows, which stay in the cache from one member to the next."""
-        rest, first = (without_first(rows, start, stop), 0) if self.split else (rows, start)
         for group in self.groups:
-            seen, at = rows, start
-            if not group.reads_first:
-                seen, at = group.seen(rest, first, first + stop - start)
+            seen, at = group.seen(rows, start, stop)
             if seen is not rows:
                 seen.before = start
             for j, member in zip(group.places, group.members, strict=True):
@@ -198,10 +180,8 @@ class Groups:
     def score_rows(self, inputs: Inputs) -> list[np.ndarray]:
         """Return the members' scores of many inputs; these are mapped once for a whole group."""
         made: list[Any] = [None] * self.count
-        rest = rest_of(inputs) if self.split else inputs
         for group in self.groups:
-            given = inputs if group.reads_first else rest
-            for j, scores in zip(group.places, group.score_rows(given), strict=True):
+            for j, scores in zip(group.places, group.score_rows(inputs), strict=True):
                 made[j] = scores
         return made
 
@@ -209,12 +189,12 @@ class Groups:
         self, rows: Rows, suited: Sequence[Member], numbers: np.ndarray, whole: bool
     ) -> list[Asked]:
         """Return what the members predict whose maps suit the rows; nothing is learned."""
-        known, rest = dict[int, Asked](), self.rest(rows)
+        known = dict[int, Asked]()
         for group in self.groups:
             pairs = zip(group.places, group.members, strict=True)
             able = [(j, member) for j, member in pairs if member in suited]
             if able:
-                seen = rows if group.reads_first else group.look_at(rest)
+                seen = group.look_at(rows)
                 for j, member in able:
                     known[j] = member._look_mapped(seen, numbers, whole)
         return [known[j] for j in sorted(known)]

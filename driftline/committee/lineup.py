@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypedDict, overload
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.bandit import Bandit, Clicks
-from driftline.committee.account import BUDGET
+from driftline.committee.account import BUDGET, check_budget
 from driftline.committee.combine import rule_of
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_decoder, certain_loss, detector
@@ -21,6 +21,8 @@ from driftline.detectors import Cusum, Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.features import (
+    Block,
+    Categories,
     Chain,
     Fourier,
     Hats,
@@ -33,7 +35,9 @@ from driftline.features import (
     Recent,
     Shorten,
     Standardise,
+    check_categories,
 )
+from driftline.inputs import float_type
 from driftline.learner import OGD, Member
 from driftline.losses import CRF, ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.members import Column, Forest, NaiveBayes, Neighbours, Tables, member_of
@@ -127,6 +131,7 @@ def auto(
     dtype: npt.DTypeLike = np.float64,
     budget: float | None = None,
     members: Sequence[Any] = (),
+    categories: Mapping[int, int] | Categories = (),
     feedback: Literal["full"] = "full",
 ) -> Committee: ...
 
@@ -142,6 +147,7 @@ def auto(
     dtype: npt.DTypeLike = np.float64,
     budget: float | None = None,
     members: Sequence[Any] = (),
+    categories: Mapping[int, int] | Categories = (),
     feedback: str,
 ) -> Committee | Bandit | Clicks: ...
 
@@ -156,6 +162,7 @@ def auto(
     dtype: npt.DTypeLike = np.float64,
     budget: float | None = None,
     members: Sequence[Any] = (),
+    categories: Mapping[int, int] | Categories = (),
     feedback: str = "full",
 ) -> Committee | Bandit | Clicks:
     """Return a committee for a task, with nothing to set.
@@ -188,6 +195,13 @@ def auto(
     ``members`` are further members, or models of any kind as :func:`guarded` takes them: the
     committee follows them while they are good, and leaves them when they are not.
 
+    ``categories`` says which columns of dense rows have categories, as codes 0, 1, 2, ..., and of
+    how many codes linear members learn each by itself: ``{2: 30}`` is the third column with 30 of
+    them. Later codes count as one, and -1 is for a missing one. Trees, tables and naive Bayes read
+    codes as they are; curves, smooth functions and neighbours read only numbers. So a column of
+    many categories is one of the 32 or 128 columns that members are for, and costs the others
+    nothing: see :class:`~driftline.features.Block`.
+
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
@@ -212,7 +226,9 @@ def auto(
         raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
     if feedback not in ("full", "bandit", "clicks"):
         raise InputError(f"feedback must be 'full', 'bandit' or 'clicks', not {feedback!r:.80}")
-    seen = Standardise() if scaling else None
+    codes = check_categories(categories)
+    seen: Map | None = Standardise() if scaling else None
+    seen = Block(categories=codes).before(seen) if codes else seen
     if feedback == "clicks":
         return Clicks(task, features=seen, seed=seed)
     if feedback == "bandit" and not (task.zero_one and len(task.labels.all) == 2):
@@ -221,7 +237,8 @@ def auto(
     rule_of(combine).check(task)
     if budget is None and (combine == "first" or not (effort == "fast" or task.layout.ragged)):
         budget = BUDGET
-    given = (task, effort, combine, scaling, np.dtype(dtype), budget)
+    budget = None if budget is None else check_budget(budget)
+    given = (task, effort, combine, scaling, float_type(dtype, "weights"), budget, codes)
     try:
         known = Choice(*given, repr(task))
         hash(known)
@@ -244,6 +261,7 @@ class Choice(NamedTuple):
     scaling: bool
     dtype: np.dtype
     budget: float | None
+    codes: Categories
     words: str
 
 
@@ -260,6 +278,7 @@ def _committee(
     scaling: bool,
     dtype: np.dtype,
     budget: float | None,
+    codes: Categories,
     own: Sequence[Member],
     seed: int | None,
 ) -> Committee:
@@ -285,9 +304,22 @@ def _committee(
         members += _with_theorem(task, rest, constant)
     elif budget is not None:
         members.append(_book_of(task, rest, constant))
+    _read_blocks(members, codes)
     made = Committee(members, combine, seed=seed, budget=budget)
     made._begin_anew(seed)
     return made
+
+
+def _read_blocks(members: Sequence[Member], codes: Categories) -> None:
+    """Let members read their columns: not the predictions of a model that come with the rows."""
+    first = int(any(isinstance(member, Column) for member in members))
+    for member in members:
+        if isinstance(member, Column) or member.block is not None or not (first or codes):
+            continue
+        if codes and member.form != "codes":
+            member.read(Block(first, categories=codes, form=member.form))
+        elif first:
+            member.read(Block(first))
 
 
 def guarded(
@@ -297,6 +329,7 @@ def guarded(
     *,
     budget: float = BUDGET,
     effort: str = "balanced",
+    categories: Mapping[int, int] | Categories = (),
     seed: int | None = 0,
 ) -> Committee:
     """Return a learner that predicts as a model does, and takes over when the model has gone stale.
@@ -321,7 +354,7 @@ def guarded(
         Classes or signs.
     classes
         The model's names of the labels, in the order of those of the task.
-    budget, effort, seed
+    budget, effort, categories, seed
         As for :func:`driftline.auto`.
 
     >>> import driftline as dl
@@ -335,7 +368,8 @@ def guarded(
     (True, True)
     """
     given = model.copy() if isinstance(model, Column) else member_of(model, task, classes)
-    return auto(task, effort=effort, combine="first", budget=budget, members=[given], seed=seed)
+    given_too: Any = {"members": [given], "categories": categories}
+    return auto(task, effort=effort, combine="first", budget=budget, seed=seed, **given_too)
 
 
 def _with_theorem(task: Task, rest: Rest, constant: bool | float) -> list[Member]:

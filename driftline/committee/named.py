@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from driftline.committee.suited import certain_decoder, certain_loss, detector
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
 from driftline.errors import InputError
-from driftline.features import Standardise
+from driftline.features import Block, Categories, Standardise, check_categories
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.members import Column
@@ -48,6 +49,7 @@ def named(
     diameter: float | None = None,
     step: float | None = None,
     column: bool = False,
+    categories: Mapping[int, int] | Categories = (),
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 
@@ -56,6 +58,7 @@ def named(
     theorem, predict with certainty where their loss allows it. These take the ``diameter`` of their
     ball, and ``constant`` the size of its ``step``. With ``column`` a learner that has nothing to
     set guards the predictions that are the first value of rows, as :func:`driftline.Guarded` does.
+    ``categories`` are columns of codes, as :func:`driftline.auto` takes them.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=2000, flips=1, seed=0)
@@ -71,9 +74,11 @@ def named(
     if column and name not in EFFORTS:
         raise InputError(f"a column of predictions is guarded by {', '.join(EFFORTS)}, not {name}")
     if column:
-        return guarded(Column(task), task, effort=EFFORTS[name], seed=seed)
+        made: Any = {"effort": EFFORTS[name], "categories": categories, "seed": seed}
+        return guarded(Column(task), task, **made)
     if name in EFFORTS:
-        return auto(task, effort=EFFORTS[name], scaling=scaling, seed=seed, dtype=dtype)
+        rest: Any = {"scaling": scaling, "categories": categories, "seed": seed, "dtype": dtype}
+        return auto(task, effort=EFFORTS[name], **rest)
     check_flag("scaling", scaling)
     scaled = scaling and task.layout.scalable
     loss: Any = _loss(task, certain=name != "paper")
@@ -92,6 +97,8 @@ def named(
         seed=seed,
         dtype=dtype,
     )
+    if codes := check_categories(categories):
+        member.read(Block(categories=codes))
     return Committee([member], seed=seed)
 
 

@@ -13,10 +13,8 @@ from driftline.committee.combine import rule_of
 from driftline.committee.state import CommitteeState, all_arrays, different_arrays
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
-from driftline.inputs.first import rest_of
 from driftline.parts import from_config
 from driftline.state import archive
-from driftline.state.loading import member_kind
 from driftline.trace import (
     ASKED,
     CAME,
@@ -145,28 +143,17 @@ class CommitteeTrace:
         largest = self.members[0].largest_loss if self.members else 1.0
         return alarms_of(self.average / largest, self.sample_weight)
 
-    def reads_first(self, member: int) -> bool:
-        """Say whether a member reads the first value of rows, which no other sees."""
-        kind = self.members[member].config.get("kind")
-        return kind is not None and bool(member_kind(kind).reads_first)
-
-    def rest(self, inputs: Inputs) -> Inputs:
-        """Return inputs without a first value that only some members read, if they have one."""
-        return rest_of(inputs) if any(map(self.reads_first, range(len(self.members)))) else inputs
-
     def seen_by(self, member: int, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return the inputs of the run as a member saw them, after its map.
 
         Comparators of the member act on these. Labels are for maps that remember them.
         """
         trace = self.members[member]
-        if self.reads_first(member):
-            return inputs
         if "features" not in trace.config or trace.origin is None or trace.origin.map is None:
-            return self.rest(inputs)
+            return inputs
         mapper = from_config(trace.config["features"]).mapper()
         mapper.restore(*trace.origin.map)
-        return mapper.transform_rows(trace.task.layout.rows(self.rest(inputs)), labels)
+        return mapper.transform_rows(trace.task.layout.rows(inputs), labels)
 
     # -- saving
 

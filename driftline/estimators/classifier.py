@@ -40,6 +40,10 @@ class DriftClassifier(RowClassifier):
     missing
         What becomes of cells that are NaN: ``"refuse"``, ``"zero"``, or ``"mean"``, that of all
         values in the rows learned from before (0 before the first); means are for dense rows.
+    categories
+        Which columns have categories, and how many codes 0, 1, ... of each are learned by
+        themselves, such as ``{2: 30}``, for learners given by name; a missing one is no category.
+        See :func:`driftline.auto`.
     class_weight
         None for classes that count alike row by row; ``"balanced"`` for weights by how rare a class
         has been so far, ``n / (K n_k)`` and at most 100, so that classes count alike in total; or a

@@ -46,6 +46,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
 
     _: KW_ONLY
     missing: str = "refuse"
+    categories: dict[int, int] | None = None
     class_weight: ClassWeight = None
     dtype: npt.DTypeLike = "float64"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
@@ -24,20 +24,22 @@ def make_learner(
     *,
     scaling: bool = False,
     dtype: npt.DTypeLike = "float64",
+    categories: dict[int, int] | None = None,
     seed: int = 0,
 ) -> Member | Committee:
     """Return a learner for a task.
 
     By a name of :data:`~driftline.committee.LEARNERS`: ``"auto"`` is :func:`driftline.auto`,
     ``"paper"`` has the random decoder of the theorem. A function is called with the task;
-    ``scaling`` and ``dtype`` do not apply to the learner that it returns.
+    ``scaling``, ``dtype`` and ``categories`` do not apply to the learner that it returns.
 
     >>> import driftline as dl
     >>> make_learner("fast", dl.tasks.Multiclass(3))
     Committee(7 members, 'mix', Multiclass(classes=3))
     """
     if isinstance(how, str) and how in LEARNERS:
-        return named(how, task, scaling=scaling, seed=seed, dtype=dtype)
+        given: Any = {"scaling": scaling, "dtype": dtype, "categories": categories or ()}
+        return named(how, task, seed=seed, **given)
     if not callable(how):
         raise InputError(
             f"learner must be one of {', '.join(map(repr, LEARNERS))} or a function from a task "

@@ -30,7 +30,7 @@ class DriftOrdinalClassifier(RowClassifier):
 
     Parameters
     ----------
-    learner, scaling, epochs, missing, class_weight, dtype, random_state
+    learner, scaling, epochs, missing, categories, class_weight, dtype, random_state
         Those of :class:`~driftline.estimators.DriftClassifier`.
     levels
         All levels in their order, the lowest first. Default: the classes of the first rows (or

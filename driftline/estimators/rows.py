@@ -29,6 +29,7 @@ class RowEstimator(DriftEstimator):
     """Base of estimators with one row of inputs a round: an array or a CSR matrix."""
 
     missing: str
+    categories: dict[int, int] | None
     dtype: npt.DTypeLike
 
     #: Whether a row may have several labels at once.
@@ -41,7 +42,7 @@ class RowEstimator(DriftEstimator):
         ----------
         X
             Rows whose predictions are explained, 2 or more. Default: the last ones that a
-            learner's standardiser keeps. See :func:`driftline.explain`.
+            learner keeps. See :func:`driftline.explain`.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
@@ -54,7 +55,8 @@ class RowEstimator(DriftEstimator):
         raise NotImplementedError
 
     def _begin_rows(self) -> None:
-        self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
+        options = {"scaling": self.scaling, "dtype": self.dtype, "categories": self.categories}
+        self._begin(self._task, **options)
         self._means = self._balance = self._level = None
 
     def _checked(self, X: Inputs, y: Labels, reset: bool) -> tuple[Inputs, np.ndarray]:
@@ -71,7 +73,7 @@ class RowEstimator(DriftEstimator):
 
     def _learn(self, X: Inputs, codes: CheckedLabels, sample_weight: np.ndarray | None) -> None:
         """Fill missing cells in and learn from rows; if they are refused, nothing changes."""
-        filled, means = fill(X, self.missing, self._means, learning=True)
+        filled, means = self._filled(X, learning=True)
         weights, balance = self._weights(codes, sample_weight)
         rows, level = self._alike(filled), self._level
         if level is None:
@@ -139,8 +141,16 @@ class RowEstimator(DriftEstimator):
             except InputError:
                 pass  # scikit-learn's checks below raise its own error
         X = validated(self, X, dtype=PRECISIONS, reset=False, **self._finite)
-        X, _ = fill(X, self.missing, self._means, learning=False)
+        X, _ = self._filled(X, learning=False)
         return look(self.learner_, self._alike(X), *rest)
+
+    def _filled(self, X: Inputs, learning: bool) -> tuple[Inputs, np.ndarray | None]:
+        """Return rows in which nothing is missing, and means after them; no category is -1."""
+        made, means = fill(X, self.missing, self._means, learning)
+        if made is not X and self.categories and not issparse(X):
+            columns = list(self.categories)
+            made[:, columns] = np.where(np.isnan(X[:, columns]), -1.0, X[:, columns])
+        return made, means
 
     def _alike(self, X: Inputs) -> Inputs:
         """Return rows in the form, dense or sparse, in which they are mapped."""

@@ -3,6 +3,9 @@
 from driftline.features.base import Map as Map
 from driftline.features.base import Mapper as Mapper
 from driftline.features.bins import Bins as Bins
+from driftline.features.block import Block as Block
+from driftline.features.block import Categories as Categories
+from driftline.features.block import check_categories as check_categories
 from driftline.features.chain import Chain as Chain
 from driftline.features.chain import Union as Union
 from driftline.features.compiled import CompiledMap as CompiledMap

@@ -61,6 +61,9 @@ class Map(Part, ABC):
     #: Whether mapped rows have the entries of rows, and one more at most.
     same_entries: ClassVar[bool] = False
 
+    #: Whether no mapped cell is larger than the largest cell of a row, or 1.
+    keeps_cells: ClassVar[bool] = False
+
     #: A bound of the norm of mapped rows.
     most_norm: ClassVar[float] = math.inf
 
@@ -95,6 +98,10 @@ class Map(Part, ABC):
     def suits(self, features: int, sparse: bool) -> bool:
         """Return whether the map is for rows of this shape; a committee leaves it out on others."""
         return True
+
+    def reads(self, features: int) -> int:
+        """Return how many columns of rows are read; limits of width count these."""
+        return features
 
     @property
     def inner(self) -> Map:
@@ -250,6 +257,11 @@ class Mapper(Stateful, ABC):
                 f"inputs are {kinds[rows.transposed]}, but those before were "
                 f"{kinds[not rows.transposed]}: they are mapped in different ways"
             )
+
+    def begin(self, rows: Rows) -> None:
+        """Prepare for first rows like these, without learning from them."""
+        sparse = rows.transposed if self.one_kind else None
+        self.state, self.features, self.sparse = self.begun(rows), rows.features, sparse
 
     def begun(self, rows: Rows) -> np.ndarray:
         """Return the state; before the first row a new one, if the map is for such rows."""

@@ -117,9 +117,24 @@ class Chain(_Several):
         size = self.maps[0].bears(features)
         for one, two in itertools.pairwise(self.maps):
             longest, features = one.norm(features), one.width(features)
-            if not longest < two.bears(features):
+            later = two.bears(features)
+            if one.keeps_cells and later > 1.0:
+                size = min(size, later)
+            elif not longest < later:
                 return 0.0
         return size
+
+    def reads(self, features: int) -> int:
+        """Ask the first map."""
+        return self.maps[0].reads(features)
+
+    def suits(self, features: int, sparse: bool) -> bool:
+        """Say whether rows suit the first map, and what becomes of them each later one."""
+        for part in self.maps:
+            if not part.suits(features, sparse):
+                return False
+            features, sparse = part.width(features), sparse or part.sparse
+        return True
 
     def width(self, features: int) -> int:
         """Return the width of the last map."""
@@ -203,6 +218,9 @@ class _SeveralMapper(Mapper):
 
     def _or_none(self, call: Callable[[], Made]) -> Made:
         """Call a function that changes the mappers; if it fails, roll all of them back."""
+        first = self.mappers[:-1]
+        if self.features is not None and not any(own.state.size or own.mappers for own in first):
+            return call()  # only the last one learns, and that from all rows or from none
         before = Checkpoint(self)
         try:
             return call()
@@ -233,6 +251,13 @@ class ChainMapper(_SeveralMapper):
         except _LaterError as error:
             found = error
         return changing(lambda: _named(rows, start, stop, call, found)), self.state
+
+    def begin(self, rows: Rows) -> None:
+        """Prepare every map for what those before make of such rows."""
+        self.features = rows.features
+        for mapper in self.mappers:
+            mapper.begin(rows)
+            rows = mapper.look_at(rows)
 
     def remember(self, rows: Rows) -> None:
         """Learn from rows; of a single one, which was looked at before, no map refuses anything."""

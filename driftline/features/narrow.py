@@ -14,7 +14,7 @@ __all__ = ["Narrow"]
 
 @dataclass(frozen=True)
 class Narrow(Chain):
-    """A map for dense rows of at most ``most`` features; other rows are refused.
+    """A map for dense rows of which it reads at most ``most`` columns; other rows are refused.
 
     A committee leaves out the members whose maps do not suit its first rows, so that the shape of
     these rows determines its cost.
@@ -38,8 +38,9 @@ class Narrow(Chain):
         check_whole("most", self.most, 1, MOST)
 
     def suits(self, features: int, sparse: bool) -> bool:
-        """Say whether rows are dense and have few features."""
-        return not sparse and features <= self.most and self.map.suits(features, sparse)
+        """Say whether rows are dense, and have few columns of those that are read."""
+        few = self.map.reads(features) <= self.most
+        return not sparse and few and self.map.suits(features, sparse)
 
     @property
     def maps(self) -> tuple[Map, ...]:  # type: ignore[override]

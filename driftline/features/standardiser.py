@@ -216,10 +216,6 @@ class Standardiser(Mapper):
         self._room = np.empty(dense.ROOM)  # for rows that are learned from
         self._before = np.empty(0)  # the state, while rows are learned from that may be refused
 
-    def begin(self, rows: Rows) -> None:
-        """Prepare for first rows like these, without learning from them."""
-        self.state, self.features, self.sparse = self.begun(rows), rows.features, rows.transposed
-
     def mapped(
         self, rows: Rows, start: int, stop: int, learning: np.ndarray | None
     ) -> tuple[Mapped, np.ndarray]:

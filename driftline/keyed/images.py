@@ -21,7 +21,6 @@ import numpy as np
 from driftline.committee import Committee
 from driftline.engines import CompiledEngine
 from driftline.errors import DAMAGE, InputError, TornError
-from driftline.features import Standardiser
 from driftline.inputs import Rows
 from driftline.keyed.store import Store
 from driftline.learner import OGD, Learner
@@ -107,7 +106,7 @@ def fits_shared(learner: Learner) -> bool:
     return all(
         isinstance(member, OGD)
         and isinstance(member.engine, CompiledEngine)
-        and (member.mapper is None or isinstance(member.mapper, Standardiser))
+        and (member.mapper is None or member.standardiser is not None)
         and member.decoder.deterministic
         for member in learner.members
     )

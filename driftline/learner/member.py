@@ -21,7 +21,7 @@ import numpy as np
 
 from driftline.engines import Asked
 from driftline.errors import InputError
-from driftline.features import Map, Mapper, Standardise, Standardiser
+from driftline.features import Block, Chain, Map, Mapper, Standardise, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import trace_rows
@@ -98,9 +98,6 @@ class Member(Shell):
     #: rounds of other members are played again.
     steps: ClassVar[bool] = False
 
-    #: Whether it reads the first value of every row, which no other member of a committee sees.
-    reads_first: ClassVar[bool] = False
-
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
             raise InputError(
@@ -118,7 +115,19 @@ class Member(Shell):
         self.map = features
         self.mapper: Mapper | None = None if features is None else features.mapper()
 
+    def read(self, block: Block) -> None:
+        """Let this member, which has not played, see a block of columns before its own map."""
+        if self.rounds:
+            raise InputError(f"{self!r} has played: which columns it reads is said before")
+        self.map = block.before(self.map)
+        self.mapper = self.map.mapper()
+
     # -- facts
+
+    @property
+    def form(self) -> str:
+        """What :func:`driftline.auto` lets it read of categories: a form of a block."""
+        return "codes"
 
     @property
     @abstractmethod
@@ -210,8 +219,42 @@ class Member(Shell):
 
     @property
     def standardiser(self) -> Standardiser | None:
-        """What standardises rows, with what it has learned; None if the map is another."""
-        return self.mapper if isinstance(self.mapper, Standardiser) else None
+        """What standardises the columns that are read, None if the map is another."""
+        made = self.mapper
+        if self.block is not None and made is not None and len(made.mappers) == 2:
+            made = made.mappers[1]
+        return made if isinstance(made, Standardiser) else None
+
+    @property
+    def block(self) -> Block | None:
+        """The columns that are read, None for all."""
+        inner = None if self.map is None else self.map.inner
+        first = inner.maps[0] if isinstance(inner, Chain) else inner
+        return first if isinstance(first, Block) else None
+
+    @property
+    def kept(self) -> np.ndarray | None:
+        """The last rows that are kept as they came, at most 64; None where none are.
+
+        Columns that are not read are 0.
+        """
+        made = None if self.standardiser is None else self.standardiser.kept
+        if made is None or self.block is None or self.features is None:
+            return made
+        return self.block.undone(made, self.features)
+
+    @property
+    def far(self) -> np.ndarray | None:
+        """How many cells of each column were far outside, at more than 20 deviations.
+
+        None where that is not known; 0 for categories.
+        """
+        found = None if self.standardiser is None else self.standardiser.far
+        if found is None or self.block is None or self.features is None:
+            return found
+        made, numbers = np.zeros(self.features, dtype=np.int64), self.block.others(self.features)
+        made[numbers] = found[len(found) - len(numbers) :]
+        return made
 
     # -- scores
 

@@ -345,6 +345,12 @@ class OGD(Member):
         return apriori_bound(self.parts, self.engine.first_distance, longest)
 
     @property
+    def form(self) -> str:
+        """One feature for each category; none where the map makes curves and the like."""
+        linear = self.map is None or self.map.inner.same_entries
+        return "one-hot" if linear else "none"
+
+    @property
     def nats(self) -> float | None:
         """The loss's factor to ``-ln p(label)``."""
         return self.loss.nats

@@ -3,19 +3,19 @@ r"""The predictions of a model from elsewhere, which come with the rows.
 The first value of a row is 0 where the model has predicted nothing, and k + 1 where it has
 predicted class k. Then the chances are :math:`1 - \varepsilon + \varepsilon / K` for class k and
 :math:`\varepsilon / K` for others, with :math:`\varepsilon = 0.001`. Where nothing was predicted
-all are equal. Nothing is learned. Other members, and the scaling, see rows without this value.
+all are equal. Nothing is learned.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Rows
-from driftline.inputs.first import first_values
+from driftline.features import Block
+from driftline.inputs import Rows, SparseRows
 from driftline.learner import Growth
 from driftline.members.classes import EVEN, RowMember
 from driftline.parts import from_config
@@ -34,7 +34,8 @@ class Column(RowMember):
 
     Any other number is no prediction either. It is the model of :func:`driftline.Guarded`, or one
     of the ``members`` of :func:`driftline.auto`, where predictions are known and the model is not
-    at hand. All other members of a committee see rows without their first value.
+    at hand. Other members that these make read rows without this value; those that are made by
+    hand do so with ``features=dl.features.Block(1)``.
 
     >>> import driftline as dl
     >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
@@ -45,10 +46,8 @@ class Column(RowMember):
     (True, True)
     """
 
-    reads_first: ClassVar[bool] = True
-
     def __init__(self, task: Task, *, seed: int | None = 0):
-        super().__init__(task, seed, None)
+        super().__init__(task, seed, Block(stop=1))
 
     # -- facts
 
@@ -72,8 +71,17 @@ class Column(RowMember):
 
     # -- rounds
 
+    @staticmethod
+    def said(rows: Rows, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Return the first value of some rows, mapped or as they come."""
+        if isinstance(rows, SparseRows):
+            first: np.ndarray = rows.matrix[start:stop].toarray()[:, 0]
+            return first
+        (vectors,) = rows.arrays(start, rows.rounds if stop is None else stop)
+        return vectors[:, 0]
+
     def _class_scores(self, rows: Rows) -> np.ndarray:
-        return self._said_scores(first_values(rows, 0, rows.rounds))
+        return self._said_scores(self.said(rows))
 
     def _said_scores(self, said: np.ndarray) -> np.ndarray:
         """Return the logarithms of chances, given the first values of rows."""
@@ -87,7 +95,7 @@ class Column(RowMember):
     def _learned_rows(
         self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        return self._said_scores(first_values(rows, start, stop))
+        return self._said_scores(self.said(rows, start, stop))
 
     # -- the state as a value
 

@@ -161,6 +161,8 @@ class Neighbours(CountingMember):
 
     kernel: ClassVar[Kernel] = neighbours
 
+    form = "none"  # distances of codes mean nothing
+
     def __init__(
         self,
         task: Task,

@@ -135,7 +135,8 @@ def _to_try(run: Run) -> list[str]:
         made.append("--learner auto")
     elif run.model.about == "auto":
         made.append("--learner best")
-    texts = [] if isinstance(columns, int) else [c.name for c in columns.columns if c.width > 20]
+    kinds = [] if isinstance(columns, int) else columns.columns
+    texts = [column.name for column in kinds if len(column.categories) >= 20]
     if texts:
         made.append(f"--ignore {texts[0]} (a column of many texts)")
     if rare := _rare(run):

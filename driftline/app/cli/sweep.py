@@ -23,9 +23,9 @@ from driftline.app.cli.options import (
 
 if TYPE_CHECKING:
     from driftline.app.runs import Reading
+    from driftline.app.tables import Encoder
     from driftline.learner import Learner
     from driftline.sweeps import SweepTable
-    from driftline.tasks import Task
 
 __all__ = ["sweep"]
 
@@ -94,7 +94,7 @@ def _sweep(file: Path, options: dict[str, Any]) -> None:
     table, head, encoder, said = guessed(file, options)
     if encoder.delay is not None:
         raise InputError("a sweep has no late labels: use driftline compare, or ignore the column")
-    _settings(encoder.labels.task, wanted, numbers)  # what is refused, before the file is read
+    _settings(encoder, wanted, numbers)  # what is refused, before the file is read
     if not options["quiet"]:
         for note in said:
             notes.print(note, style="dim", soft_wrap=True)
@@ -102,7 +102,7 @@ def _sweep(file: Path, options: dict[str, Any]) -> None:
     source = Reading(table, encoder, head, ignore=ignore, unlabelled=unlabelled)
     stream = _Table(source, encoder.balanced)
     found = play(
-        _settings(encoder.labels.task, wanted, numbers),
+        _settings(encoder, wanted, numbers),
         {table.name: stream},
         range(options["seeds"]),
         path=options["out"],
@@ -161,7 +161,9 @@ def _joined(pieces: list[Any]) -> Any:
     return [one for piece in pieces for one in piece]
 
 
-def _settings(task: Task, wanted: list[str], numbers: dict[str, list[float]]) -> dict[str, Learner]:
+def _settings(
+    encoder: Encoder, wanted: list[str], numbers: dict[str, list[float]]
+) -> dict[str, Learner]:
     """Return learners by name, each with all numbers that it takes."""
     from driftline.committee.named import EFFORTS, named
 
@@ -173,7 +175,13 @@ def _settings(task: Task, wanted: list[str], numbers: dict[str, list[float]]) ->
         for diameter, step in itertools.product(balls or nothing, steps or nothing):
             given = {"diameter": diameter, "step": step}
             said = [f"{k}={v:.12g}" for k, v in given.items() if v is not None]
-            made[" ".join([name, *said])] = named(name, task, diameter=diameter, step=step)
+            made[" ".join([name, *said])] = named(
+                name,
+                encoder.labels.task,
+                diameter=diameter,
+                step=step,
+                categories=encoder.categories,
+            )
     return made
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.inputs import rows_of
-from driftline.inputs.first import first_values
+from driftline.members import Column
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Inputs, Json
 
@@ -42,8 +42,7 @@ def beside_of(
     ``rounds`` are those of the trace that are meant, by default all.
     """
     which = slice(None) if rounds is None else rounds
-    rows = rows_of(inputs)
-    said = first_values(rows, 0, rows.rounds)
+    said = Column.said(rows_of(inputs))
     silent = (said < 1.0) | (said > task.dim)
     codes = np.where(silent, 0, said - 1).astype(np.int64)
     truth = np.asarray(task.labels.check_all(labels))

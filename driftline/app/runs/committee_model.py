@@ -63,8 +63,8 @@ class CommitteeModel(Model):
         cls, name: str, encoder: Encoder, seed: int | None = 0, coverage: float | None = None
     ) -> CommitteeModel:
         """Return a new model, by the name of its learner; with sets that have this coverage."""
-        column = encoder.champion is not None
-        made = cls(named(name, encoder.labels.task, seed=seed, column=column), encoder, name)
+        given: Any = {"column": encoder.champion is not None, "categories": encoder.categories}
+        made = cls(named(name, encoder.labels.task, seed=seed, **given), encoder, name)
         if coverage is not None:
             check_task(encoder.labels.task)
             made.sets = Adaptive(coverage).level()
@@ -116,10 +116,12 @@ class CommitteeModel(Model):
 
         Categories are not counted.
         """
-        standardiser = self.learner.standardiser
-        if standardiser is None or not standardiser.far.any():
+        far = self.learner.far
+        if far is None or not far.any():
             return {}
-        columns, counts = self.encoder.columns, standardiser.far.tolist()
+        columns, counts = self.encoder.columns, far.tolist()
+        if self.encoder.champion is not None:
+            del counts[0]
         if isinstance(columns, int):
             places = {f"feature {j}": j for j in range(len(counts))}
         else:

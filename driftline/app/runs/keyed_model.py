@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,8 @@ class KeyedModel(Model):
         ``start`` is how a key begins: ``zero``, or ``shared``, as a committee over all keys is by
         then; by default so where the learner can.
         """
-        learner = named(LIGHT if name == "auto" else name, encoder.labels.task, seed=seed)
+        given: Any = {"seed": seed, "categories": encoder.categories}
+        learner = named(LIGHT if name == "auto" else name, encoder.labels.task, **given)
         if start is None:
             start = "shared" if fits_shared(learner) and not encoder.sparse else "zero"
         if start == "shared" and encoder.sparse:

@@ -229,7 +229,7 @@ class Run:
             rows = inputs[places]
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         columns, aside = self.model.encoder.columns, self.model.encoder.champion is not None
-        return rows if isinstance(columns, int) else columns.cells(rows[:, aside:])
+        return rows if isinstance(columns, int) else rows[:, aside:]
 
     @property
     def share(self) -> float:

@@ -84,8 +84,7 @@ def report_data_of(
 
 def _explained(model: Model) -> Explanation | None:
     """Explain the learner; None where features are not columns, or too many."""
-    labels, standardiser = model.encoder.labels, model.learner.standardiser
-    kept = None if standardiser is None else standardiser.kept
+    labels, kept = model.encoder.labels, model.learner.kept
     if not gives_probabilities(model.learner.task) or kept is None or len(kept) < 2:
         return None
     if kept.shape[1] > MOST_FEATURES:

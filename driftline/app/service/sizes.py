@@ -56,7 +56,7 @@ def check_model(model: TableModel, memory: int, classes: int | None = None) -> N
     outcomes, what = classes or len(model.classes), f"{model.features:,} features"
     if model.has_names:
         check_columns(len(model.columns))
-        what = f"{len(model.columns):,} columns ({what})"
+        what = f"{len(model.columns):,} columns"
     if outcomes > MOST_CLASSES:
         raise InputError(
             f"a model has {MOST_CLASSES:,} {model.task} at most, but this one would have "

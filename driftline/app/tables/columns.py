@@ -25,29 +25,17 @@ KINDS = ("number", "amount", "flag", "text")
 class Column(NamedTuple):
     """A column by name: a ``number``, an ``amount``, a ``flag`` (true or false), or a ``text``.
 
-    An amount is a number with a unit, such as $1,200 or 12%. A text becomes one feature for each of
-    its ``categories``, and one for all others.
+    An amount is a number with a unit, such as $1,200 or 12%. A text becomes its place among the
+    ``categories``, or their number if it is another one, or -1 if it is missing.
     """
 
     name: str
     kind: str
     categories: tuple[str, ...] = ()
 
-    @property
-    def width(self) -> int:
-        """How many features it becomes."""
-        return len(self.categories) + 1 if self.kind == "text" else 1
-
-    @property
-    def features(self) -> list[str]:
-        """Names of its features."""
-        if self.kind != "text":
-            return [self.name]
-        return [f"{self.name}={text}" for text in (*self.categories, "(other)")]
-
 
 class ReadRow(NamedTuple):
-    """A row whose cells were read by some columns: a number for each feature, NaN if missing."""
+    """A row whose cells were read by some columns: a number for each, NaN if missing."""
 
     row: Any
     columns: Columns
@@ -55,14 +43,14 @@ class ReadRow(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The state of the columns: sums and counts of every feature's values, up to some row."""
+    """The state of the columns: sums and counts of the values of each, up to some row."""
 
     sums: np.ndarray
     counts: np.ndarray
 
 
 class Columns:
-    """Columns that become features, found by name whatever their order.
+    """Columns that become numbers, one each, found by name whatever their order.
 
     Rows are encoded some time before they are learned from, and rows that were not learned from
     must not be in the saved state: :meth:`memory` is the state after a row, and :attr:`learned` may
@@ -73,8 +61,8 @@ class Columns:
     columns
         The columns, in the order of the features.
     missing
-        How missing values are treated: ``refuse``, ``zero``, or ``mean``, the mean of all values in
-        the rows before (0 before the first).
+        How missing numbers are treated: ``refuse``, ``zero``, or ``mean``, the mean of all values
+        in the rows before (0 before the first). A missing text is -1 unless it is refused.
     decimal
         The decimal sign.
     sparse
@@ -96,13 +84,12 @@ class Columns:
             )
         self.columns, self.missing, self.decimal = list(columns), missing, decimal
         self.sparse = sparse
-        self.width = sum(column.width for column in self.columns)
+        self.width = len(self.columns)
         self.sums, self.counts = np.zeros(self.width), np.zeros(self.width)
         self.learned: Memory | None = None
         self._running: Memory | None = None  # after every row of the last piece
-        starts = np.cumsum([0, *(column.width for column in self.columns)]).tolist()
-        self._placed = list(zip(self.columns, starts, strict=False))
-        self._plain = [(c, at) for c, at in self._placed if c.kind == "number"]
+        self._plain = [(c, at) for at, c in enumerate(self.columns) if c.kind == "number"]
+        self._texts = np.array([column.kind == "text" for column in self.columns], dtype=bool)
         self._codes = [{text: i for i, text in enumerate(c.categories)} for c in self.columns]
 
     @property
@@ -111,32 +98,20 @@ class Columns:
         return [column.name for column in self.columns]
 
     @property
-    def features(self) -> list[str]:
-        """Names of the features."""
-        return [name for column in self.columns for name in column.features]
+    def categories(self) -> dict[int, int]:
+        """How many categories each column of texts has."""
+        every = enumerate(self.columns)
+        return {place: len(c.categories) for place, c in every if c.kind == "text"}
 
     @property
     def numbers(self) -> dict[str, int]:
         """The place of each column of numbers among the features."""
         return {column.name: place for column, place in self._plain}
 
-    def cells(self, features: np.ndarray) -> np.ndarray:
-        """Return a value a column from features: a number, or of a text the place of its category.
-
-        Texts that are missing are -1; those of no category of their own come after the last one.
-        """
-        made = np.empty((len(features), len(self.columns)))
-        for j, (column, at) in enumerate(self._placed):
-            own = features[:, at : at + column.width]
-            made[:, j] = own[:, 0]
-            if column.kind == "text":
-                made[:, j] = np.where((own == 1.0).any(axis=1), own.argmax(axis=1), -1.0)
-        return made
-
     def encode(
         self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray = True
     ) -> np.ndarray | csr_array:
-        """Return the features, one row each.
+        """Return a number for each column, one row each.
 
         Values of these rows count in the means of later ones if ``learning``, which may be said for
         every row.
@@ -153,7 +128,7 @@ class Columns:
         return made
 
     def read(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
-        """Return the features, one row each, with NaN for what is missing: no state matters."""
+        """Return numbers, one row each, with NaN for what is missing: no state matters."""
         out = np.zeros((len(piece), self.width))
         fast = None
         if self._plain and self.decimal == ".":
@@ -164,9 +139,10 @@ class Columns:
             for column, at in self._plain:
                 texts = piece.texts(positions[column.name])
                 out[:, at] = [self._number(piece, i, column, t) for i, t in enumerate(texts)]
-        for (column, at), codes in zip(self._placed, self._codes, strict=True):
+        for at, (column, codes) in enumerate(zip(self.columns, self._codes, strict=True)):
             if column.kind != "number":
-                self._write(piece, column, piece.texts(positions[column.name]), codes, out, at)
+                texts = piece.texts(positions[column.name])
+                out[:, at] = self._cells(piece, column, texts, codes)
         return out
 
     def _number(self, piece: Piece, row: int, column: Column, text: str) -> float:
@@ -195,30 +171,25 @@ class Columns:
             raise TableError(str(piece.error(row, column.name, said, advice)), missing="mean")
         return np.nan
 
-    def _write(
-        self,
-        piece: Piece,
-        column: Column,
-        texts: Sequence[str],
-        codes: dict[str, int],
-        out: np.ndarray,
-        at: int,
-    ) -> None:
-        """Write the features of a flag, an amount or a text."""
-        other = len(column.categories)
+    def _cells(
+        self, piece: Piece, column: Column, texts: Sequence[str], codes: dict[str, int]
+    ) -> list[float]:
+        """Return the numbers of flags, amounts or texts."""
+        made = list[float]()
         for row, text in enumerate(texts):
             text = text.strip()
             if column.kind == "text" and (code := codes.get(text)) is not None:
-                out[row, at + code] = 1.0
+                made.append(code)
             elif is_missing(text):
-                out[row, at : at + column.width] = self._absent(piece, row, column)
+                made.append(self._absent(piece, row, column))
             elif column.kind == "text":
-                out[row, at + other] = 1.0
+                made.append(len(column.categories))
             elif (value := self._value(column.kind, text)) is not None:
-                out[row, at] = value
+                made.append(value)
             else:
                 expected = "true or false" if column.kind == "flag" else "an amount"
                 raise piece.error(row, column.name, f"expected {expected}, but saw {text[:40]!r}")
+        return made
 
     def _value(self, kind: str, text: str) -> float | None:
         """Return the number of a flag or an amount, None if it is none."""
@@ -226,7 +197,7 @@ class Columns:
         return None if value is None or not np.isfinite(value) else value
 
     def filled(self, out: np.ndarray, learning: bool | np.ndarray) -> np.ndarray:
-        """Return features that were read, with missing values filled in.
+        """Return numbers that were read, with missing ones filled in.
 
         Means are kept whatever becomes of missing values, since a later command may ask for them.
         """
@@ -241,7 +212,8 @@ class Columns:
         if there.all():
             return out
         mean = self.missing == "mean"
-        return np.where(there, out, sums / np.maximum(counts, 1.0) if mean else 0.0)
+        rest = sums / np.maximum(counts, 1.0) if mean else 0.0
+        return np.where(there, out, np.where(self._texts, -1.0, rest))
 
     def fill_by(self, missing: str) -> None:
         """Treat missing values in another way from here on."""

@@ -111,16 +111,17 @@ class Encoder:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of all numbers of an input, those of texts with their categories."""
+        """Names of all numbers of an input."""
         if isinstance(self.columns, int):
             return [f"feature {j}" for j in range(self.columns)]
-        made = [name for column in self.columns.columns for name in column.features]
-        made = made if self.champion is None else [self.champion, *made]
-        return (
-            made
-            if len(set(made)) == len(made)
-            else [f"{name} ({j})" for j, name in enumerate(made)]
-        )
+        made = self.columns.names
+        return made if self.champion is None else [self.champion, *made]
+
+    @property
+    def categories(self) -> dict[int, int]:
+        """Which numbers of an input are places of texts, and how many texts are known of each."""
+        made = {} if isinstance(self.columns, int) else self.columns.categories
+        return {place + (self.champion is not None): count for place, count in made.items()}
 
     def bind(
         self,

@@ -109,7 +109,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         raise _all_of(table, head, found, columns, rest)
     sparse = table.sparse and all(column.kind == "number" for column in columns)
     inputs = Columns(columns, options.missing, options.decimal, sparse)
-    notes.append(f"inputs: {len(columns)} columns, {inputs.width} features; task: {made.kind}")
+    notes.append(f"inputs: {len(columns)} columns; task: {made.kind}")
     return Encoder(inputs, made, *more), notes
 
 

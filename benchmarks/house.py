@@ -62,10 +62,18 @@ def complexity(function: ast.FunctionDef) -> int:
     return 1 + sum(len(n.values) - 1 if isinstance(n, ast.BoolOp) else 1 for n in nodes)
 
 
+#: Classes that say what others have to declare, and play no rounds, are not counted as levels:
+#: the page of learners, what its kinds must say, and the names of what learning changes.
+DECLARING = {"Learner", "Hooks", "Stateful"}
+
+
 def own_depth(kind: type) -> int:
-    """Return how many classes of the package are on the longest way down to a class."""
+    """Return how many classes of the package are on the longest way down to a class.
+
+    All but those that are ``DECLARING``.
+    """
     bases = [own_depth(base) for base in kind.__bases__ if base.__module__.startswith("driftline")]
-    return 1 + max(bases, default=0)
+    return (kind.__name__ not in DECLARING) + max(bases, default=0)
 
 
 def counts() -> dict[str, str]:

@@ -18,7 +18,7 @@ an exchanged feature may be unlike any row of the stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +62,15 @@ MOST_MEMBERS = 8
 
 @dataclass(frozen=True)
 class Curve:
-    """The mean chances of all labels at some values of one feature: a row for every value."""
+    """The mean chances of all labels at some values of one feature: a row for every value.
+
+    Of a feature that is a category, ``texts`` are those of the values, which are in the order of
+    the label whose chances differ most.
+    """
 
     values: np.ndarray
     chances: np.ndarray
+    texts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,11 +132,17 @@ class Explanation:
                 one.set_visible(False)
                 continue
             curve = self.curves[curves[place]]
+            values = curve.values if curve.texts is None else np.arange(len(curve.texts))
+            line = {} if curve.texts is None else {"marker": "o", "linestyle": "none"}
             for k, label in enumerate(self.labels[:MOST_LABELS]):
-                one.plot(curve.values, curve.chances[:, k], color=COLOURS[k], label=_drawn(label))
+                colour, name = COLOURS[k], _drawn(label)
+                one.plot(values, curve.chances[:, k], color=colour, label=name, **line)
             one.set_title(_drawn(curves[place]), fontsize="medium")
             one.set_ylim(0.0, 1.0)
-            one.locator_params(axis="x", nbins=4)
+            if curve.texts is None:
+                one.locator_params(axis="x", nbins=4)
+            else:
+                one.set_xticks(values, [_drawn(text)[:12] for text in curve.texts], rotation=45)
         grid[0].legend(fontsize="small", frameon=False)
         grid[0].set_ylabel("mean chance")
         return figure
@@ -170,6 +181,7 @@ def explain(
     *,
     names: Sequence[str] | None = None,
     labels: Sequence[object] | None = None,
+    categories: Mapping[int, Sequence[str]] | None = None,
     seed: int = 0,
 ) -> Explanation:
     """Say how much every feature matters to a learner now, and how chances depend on it.
@@ -185,6 +197,8 @@ def explain(
         Names of the features. Default: their numbers.
     labels
         Names of classes or tags. Default: their numbers.
+    categories
+        The texts of codes 0, 1, ..., by the number of a feature that is a category.
     seed
         The seed of the choice of rows that are exchanged.
 
@@ -207,7 +221,8 @@ def explain(
     labels = _named(_labels(learner) if labels is None else labels, width, "labels")
     importance = _importance(learner, rows, _seeded(seed))
     top = np.argsort(-importance, kind="stable")[:CURVES]
-    curves = {names[j]: _curve(learner, rows, int(j)) for j in top}
+    texts = {} if categories is None else categories
+    curves = {names[j]: _curve(learner, rows, int(j), texts.get(int(j))) for j in top}
     return Explanation(names, labels, importance, curves, _weights(learner), learner.rounds)
 
 
@@ -289,7 +304,7 @@ def _check_task(learner: object) -> None:
 def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
     """Return the rows to explain."""
     if inputs is None:
-        kept = learner.kept
+        kept = learner._kept_rows
         if kept is None or len(kept) < 2:
             raise InputError(
                 "nothing is kept of the last rows: give some, as in explain(learner, X[-500:])"
@@ -336,20 +351,38 @@ def _importance(
     return made
 
 
-def _curve(learner: Member | Committee, rows: np.ndarray, j: int) -> Curve:
-    """Return the curve of a feature, at quantiles of its values."""
-    values = np.unique(np.quantile(rows[:, j], np.linspace(0.0, 1.0, VALUES)))
+def _curve(
+    learner: Member | Committee, rows: np.ndarray, j: int, texts: Sequence[str] | None
+) -> Curve:
+    """Return the curve of a feature, at quantiles of its values or at its most frequent texts."""
+    if texts is None:
+        values = np.unique(np.quantile(rows[:, j], np.linspace(0.0, 1.0, VALUES)))
+    else:
+        codes, counts = np.unique(rows[:, j], return_counts=True)
+        values = codes[np.argsort(-counts, kind="stable")[:VALUES]]
     changed = np.tile(rows, (len(values), 1))
     changed[:, j] = np.repeat(values, len(rows))
     made = chances(learner, changed).reshape(len(values), len(rows), -1)
-    return Curve(values, made.mean(axis=1))
+    means = made.mean(axis=1)
+    if texts is None:
+        return Curve(values, means)
+    order = np.argsort(means[:, np.argmax(np.ptp(means, axis=0))], kind="stable")
+    named = [_text_of(int(code), texts) for code in values[order].tolist()]
+    return Curve(values[order], means[order], tuple(named))
+
+
+def _text_of(code: int, texts: Sequence[str]) -> str:
+    """Return the text of a category."""
+    if code < 0:
+        return "(missing)"
+    return texts[code] if code < len(texts) else "(other)"
 
 
 def _weights(learner: Member | Committee) -> dict[str, float]:
     """Return the members' weights in the next vote, added up by kind."""
     if not isinstance(learner, Committee):
         return {}
-    shares, names = share_of_kinds(learner.weights, [one.config() for one in learner.members])
+    shares, names = share_of_kinds(learner.weights, [one._config() for one in learner.members])
     return dict(zip(names, shares.tolist(), strict=True))
 
 
@@ -360,7 +393,8 @@ def _in_words(curve: Curve, labels: tuple[str, ...]) -> str:
     if gains[up] < 0.02 and gains[down] > -0.02:
         return ""
     words = [f"{labels[k]} {gains[k]:+.2f}" for k in dict.fromkeys((up, down)) if gains[k] != 0.0]
-    span = f"from {curve.values[0]:.4g} to {curve.values[-1]:.4g}"
+    known = curve.texts or [f"{value:.4g}" for value in curve.values]
+    span = f"from {known[0]} to {known[-1]}"
     return f"{span}: {', '.join(words)}"
 
 
@@ -377,7 +411,8 @@ def share_of_kinds(weights: np.ndarray, configs: Sequence[Json]) -> tuple[np.nda
     return weights @ member_of, [f"{name} ({kinds.count(name)})" for name in names]
 
 
-#: The map of members that are linear in their inputs, but for scales.
+#: Which columns a member reads; and the map of members that are linear, but for scales.
+BLOCK = "features.Block"
 SCALED = ("features.Standardise", True)
 
 
@@ -390,10 +425,13 @@ def map_name(features: Json | None) -> str:
     """
     if features is None or (features.get("type"), features.get("constant")) == SCALED:
         return "linear"
+    if features["type"] == BLOCK:  # which columns are read is not what members differ in
+        return "linear"
     if "map" in features:
         return map_name(features["map"])
     if features["type"] == "features.Chain":
-        return " of ".join(map_name(part) for part in reversed(features["maps"]))
+        maps = [part for part in features["maps"] if part["type"] != BLOCK] or features["maps"][:1]
+        return " of ".join(map_name(part) for part in reversed(maps))
     return str(features["type"]).removeprefix("features.")
 
 

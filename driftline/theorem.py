@@ -26,7 +26,7 @@ class AprioriBound(NamedTuple):
     of the domain pay a quarter for the start, :math:`D^2 / (8 \underline\eta)`.
 
     >>> import driftline as dl
-    >>> made = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(10))).apriori_bound
+    >>> made = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(10))).facts.apriori_bound
     >>> [round(made.total(1000.0, path), 1) for path in (0.0, 10.0)]
     [1235.0, 1470.0]
     """

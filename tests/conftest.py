@@ -7,7 +7,7 @@ from howmany import PROFILE, chosen
 from hypothesis import settings
 
 from driftline import files
-from driftline.learner import core
+from driftline.learner import shell
 
 # A first call compiles, so examples have no deadline. They are few and always the same in
 # ``make test``, more in ``make test-all``, and others every time in ``make test-hard``.
@@ -35,7 +35,7 @@ files.disk = chosen(Unsynced(), files.disk)
 def no_ids(request, monkeypatch):
     """Leave learners without an id, which is part of their bytes, not of what makes them equal."""
     if not request.node.get_closest_marker("ids"):
-        monkeypatch.setattr(core.secrets, "token_hex", lambda size: "")
+        monkeypatch.setattr(shell.secrets, "token_hex", lambda size: "")
 
 
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP

@@ -425,13 +425,14 @@ def test_members_that_always_answer_sit_beside_those_that_do_not():
     assert all(member.task == task for member in made.members)
     twin = made.members[7].decoder
     dl.checks.check_decoder(twin, trials=5)
-    assert twin.surrogate_gap == 0.5 and "always answers" in made.members[7].in_short
+    assert twin.surrogate_gap == 0.5 and "always answers" in made.members[7].facts.in_short
     rows = np.random.default_rng(0).normal(size=(50, 3))
     for member in made.members:
         single = [
-            member.task.predictions.numbers(member.draw(theta, np.empty(0))) for theta in rows
+            member.task.predictions.numbers(member.decoder.draw(theta, np.empty(0)))
+            for theta in rows
         ]
-        assert np.array_equal(member.top_rows(rows), single)
+        assert np.array_equal(member._top_rows(rows), single)
 
 
 def test_describe_says_which_theorem_holds():

@@ -41,7 +41,7 @@ def labels_of(task, stream, world, learner, rng):
     made = []
     member = learner.members[learner.guard.place]
     for x in stream.inputs:
-        theta = member.scores(x) if member.width else np.zeros(task.dim)
+        theta = member.scores(x) if member._width else np.zeros(task.dim)
         tried = [stream.labels[t] for t in order[:8]]
         made.append(max(tried, key=lambda y: member.decoder.risk(theta, y)))
         learner.step(x, made[-1])
@@ -70,7 +70,7 @@ def held(guard, member, seen, labels):
     shape, (known,) = (member.task.layout.weight_rows, seen.shape[1] + intercept), guard.sure
     norm = np.sqrt((seen**2).sum(axis=1).max() + intercept)
     tried = [*comparators(member, rounds, shape, rng)]
-    if member.searchable:
+    if member.facts.searchable:
         cuts, step = [rounds // 3, 2 * rounds // 3], known.steps.least(norm**2)
         for segments in chosen((3,), (1, 3)):
             tried.append(
@@ -124,10 +124,10 @@ def test_a_learners_promise_is_the_worst_case_of_its_certificate(rate, size):
     stream.inputs *= size
     loss = L.Scaled(L.Logistic(stream.task), 2.0)
     learner = dl.OGD(loss, dl.decoders.Argmax(loss), rate)
-    bound = learner.apriori_bound
+    bound = learner.facts.apriori_bound
     trace = learner.run(stream)
     made = dl.certify(trace, stream.comparator.scaled(3.0), stream)
-    stated = bound.total(made.comparator_loss, made.path_length, learner.largest_input)
+    stated = bound.total(made.comparator_loss, made.path_length, learner.facts.largest_input)
     if made.premises.no_theorem:
         assert stated == np.inf
     else:
@@ -143,7 +143,7 @@ def test_the_same_steps_from_the_centre_pay_a_quarter_for_their_start(rate):
     step = rate.step_range(dl.OGD(loss, dl.decoders.Argmax(loss), rate).parts.setting).least(1.0)
     for initial, share in ((None, 8.0), (np.zeros((2, 2)), 8.0), (edge, 2.0)):
         learner = dl.OGD(loss, dl.decoders.Argmax(loss), rate, initial=initial)
-        bound = learner.apriori_bound
+        bound = learner.facts.apriori_bound
         assert bound.prices()[1] == pytest.approx(400.0 / (share * step))
         trace = learner.run(stream)
         made = dl.certify(trace, stream.comparator.scaled(9.0), stream)
@@ -164,7 +164,7 @@ def test_who_has_no_theorem_promises_nothing():
         dl.OGD(loss, argmax, R.Polyak(), dl.domains.Unbounded()),
         dl.members.NaiveBayes(T.Binary()),
     ):
-        assert learner.apriori_bound is None
+        assert learner.facts.apriori_bound is None
         assert "bound  none beforehand: without a budget" in dl.Committee([learner]).describe()
         with pytest.raises(dl.InputError, match="a guard needs a member with a theorem"):
             dl.Committee([learner], budget=5.0)

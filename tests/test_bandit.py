@@ -8,7 +8,7 @@ import pytest
 
 import driftline as dl
 from driftline.bandit import DEFAULT, Bandit, Policy
-from driftline.bandit.learner import FLOOR, RATE, SHARE
+from driftline.bandit.mix import FLOOR, RATE, SHARE
 from driftline.checks import check_learner
 from tests import naive
 from tests.howmany import examples, number

@@ -117,7 +117,7 @@ def test_members_do_not_depend_on_blocks_that_they_do_not_read(task):
     numbers = [j for j in range(6) if j not in CATEGORIES]
     other = rows.copy()
     other[:, list(CATEGORIES)] = table(seed=1)[0][:, list(CATEGORIES)]
-    blind = [j for j, own in enumerate(dl.auto(task).members) if own.form == "none"]
+    blind = [j for j, own in enumerate(dl.auto(task).members) if own.facts.form == "none"]
     one, two = make(task=task).run(rows, labels), make(task=task).run(other, labels)
     plain = dl.auto(task).run(rows[:, numbers], labels)
     assert len(one.members) == len(plain.members) and blind
@@ -229,7 +229,7 @@ def test_widths_count_columns():
     assert len(learner.members) == count
     only = dl.auto(T.Multiclass(2), categories={0: 5, 1: 5})
     only.run(np.random.default_rng(0).integers(0, 5, (60, 2)).astype(float), labels[:60])
-    forms = {"codes" if own.block is None else own.block.form for own in only.members}
+    forms = {"codes" if own._block is None else own._block.form for own in only.members}
     assert forms == {"one-hot", "codes"}  # there are no numbers
 
 
@@ -237,10 +237,10 @@ def test_rows_are_kept_and_explained_as_they_came():
     rows, labels = table()
     learner = make("fast")
     learner.run(rows[:40], labels[:40])
-    np.testing.assert_array_equal(learner.kept, rows[:40])
-    assert learner.far.tolist() == [0] * 6
+    np.testing.assert_array_equal(learner._kept_rows, rows[:40])
+    assert learner._far.tolist() == [0] * 6
     learner.run(rows[40:], labels[40:])
-    assert learner.kept.shape == (64, 6)
+    assert learner._kept_rows.shape == (64, 6)
     assert dl.explain(learner).importance.shape == (6,)
     assert isinstance(learner.members[0].map, dl.features.Chain)
     assert learner.members[0].map.maps == (Block(categories=[*CATEGORIES.items()]), Standardise())
@@ -279,3 +279,17 @@ def test_columns_of_texts_that_say_nothing_cost_little():
     for texts in ((30,), (150, 150)):
         made, count = mistakes(texts, rounds)
         assert made < 1.2 * plain and count == members
+
+
+def test_explanations_name_texts():
+    rng = np.random.default_rng(3)
+    town, noise = rng.integers(0, 3, 2000), rng.normal(size=2000)
+    y = (rng.random(2000) < np.array([0.1, 0.9, 0.5])[town]).astype(int)
+    learner = dl.auto(dl.tasks.Multiclass(2), effort="fast", categories={1: 3})
+    learner.run(np.column_stack([noise, town]), y)
+    towns = {1: ("Bonn", "Kiel", "Ulm")}
+    told = dl.explain(learner, names=["noise", "town"], labels=["dry", "wet"], categories=towns)
+    assert told.order[0] == "town" and told.curves["noise"].texts is None
+    ends = {told.curves["town"].texts[0], told.curves["town"].texts[-1]}
+    assert ends == {"Bonn", "Kiel"} and all(text in told.in_words("town") for text in ends)
+    told.plot()

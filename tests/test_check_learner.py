@@ -177,7 +177,7 @@ class MisplacesLate(dl.OGD):
 
 class TakesForeign(dl.OGD):
     def tell(self, ticket, label):
-        super().tell(dataclasses.replace(ticket, learner=self.identify()), label)
+        super().tell(dataclasses.replace(ticket, learner=self._identify()), label)
 
 
 class TakesTwice(dl.OGD):

@@ -86,7 +86,7 @@ def test_columns_are_certified_saved_copied_and_stepped_alike(task, delay, tmp_p
         for other in (steps, tickets):
             assert other.predict_rows(rows[:50]) == learner.predict_rows(rows[:50])
     else:
-        assert learner.waits == delay
+        assert learner._waits == delay
         learner.forget(before=10**9)
 
 
@@ -174,7 +174,7 @@ def test_a_column_is_one_more_member_of_auto():
         assert dl.certify(trace, None, rows, y).valid
         assert learner.score_rows(rows[:3]).shape[0] == len(learner.members)
         one = dl.auto(task, effort="fast", combine=rule)
-        assert learner.state_bytes(5) < one.state_bytes(5)
+        assert learner._state_bytes(5) < one._state_bytes(5)
     linear = dl.OGD(dl.losses.Logistic(task), features=Block(1))
     plain = dl.Committee([dl.members.Column(task), linear])
     assert dl.certify(plain.run(rows, y), None, rows, y).valid

@@ -96,7 +96,7 @@ def test_compiled_rounds_are_those_of_the_plain_engine(name, intercept, seed):
     one, two = fast.run(*stream), slow.run(*stream)
     assert_same(one, two)
     assert np.allclose(fast.weights, slow.weights, rtol=1e-8, atol=1e-9)
-    assert fast.largest_input == pytest.approx(slow.largest_input)
+    assert fast.facts.largest_input == pytest.approx(slow.facts.largest_input)
 
 
 @few_cases

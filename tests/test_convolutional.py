@@ -325,7 +325,7 @@ def test_runs_stay_within_the_theorem(name, monotone):
     learner = dl.OGD(loss, rate=rate, domain=dl.domains.Ball(diameter))
     trace = learner.run(inputs, labels, seed=0)
     assert trace.admissible.all()
-    floor = learner.decoder.rate_floor / learner.largest_input**2
+    floor = learner.decoder.rate_floor / learner.facts.largest_input**2
     assert trace.eta.min() >= floor * (1 - 1e-9)
 
     rows = loss.task.layout.rows(inputs)

@@ -70,7 +70,7 @@ def test_the_stated_bound_is_at_least_the_worst_case_of_a_run(intercept, rate):
     trace = learner.run(stream)
     comparator = dl.comparators.Fixed(np.zeros(learner.weights.shape))
     made = dl.certify(trace, comparator, stream)
-    said = made.comparator_loss + stated(learner, made.path_length, learner.largest_input**2)
+    said = made.comparator_loss + stated(learner, made.path_length, learner.facts.largest_input**2)
     assert trace.risk.sum() <= made.worst_case <= said * (1 + 1e-4)
 
 
@@ -83,7 +83,7 @@ def test_the_stated_bound_of_sequences_knows_their_length():
     largest = max(
         (2 * len(x) - 1) * max(len(x) - 1, float((np.asarray(x) ** 2).sum())) for x in stream.inputs
     )
-    assert learner.largest_input**2 == pytest.approx(largest)
+    assert learner.facts.largest_input**2 == pytest.approx(largest)
     said = made.comparator_loss + stated(learner, 0.0, largest)
     assert made.worst_case == pytest.approx(said, rel=1e-4)
 

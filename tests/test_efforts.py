@@ -52,7 +52,7 @@ def test_few_features_have_members_without_an_intercept(features, count):
     X, y = rows(features, 30)
     committee = dl.auto(dl.tasks.Multiclass(3))
     committee.run(X, y)
-    through = [m for m in committee.members if m.steps and m.width == features]
+    through = [m for m in committee.members if m.facts.steps and m._width == features]
     assert len(through) == count
 
 
@@ -69,7 +69,7 @@ def test_structures_of_few_features_have_members_without_an_intercept(name, feat
     committee.run(stream)
     plain = [m for m in committee.members if isinstance(m.map, Narrow) and m.map.most == 32]
     assert len(plain) == (count if features == 3 else 0)
-    assert all(m.width == features for m in plain)
+    assert all(m._width == features for m in plain)
 
 
 def test_rows_of_one_scale_are_ranked_better_without_an_intercept():

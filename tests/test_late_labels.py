@@ -571,15 +571,15 @@ def test_runs_that_see_no_labels_are_one_run_in_pieces(make, inputs, labels, tmp
         pieces = dl.load(pieces.save(tmp_path / "learner"))
     rows = trace.prediction.reshape(80, -1)
     assert np.array_equal(of_same_length(made, rows.shape[1]), rows)
-    assert whole.waits > 0 and bits(whole) == bits(pieces)
+    assert whole._waits > 0 and bits(whole) == bits(pieces)
 
 
 def unseen(learner, prediction, label):
     """Return another label, of which what is seen is the same."""
     label = np.asarray(label)
-    if learner.feedback == "bandit":
+    if learner.facts.feedback == "bandit":
         return label if prediction == label else 3 - prediction - label
-    if learner.feedback == "losses":  # tags: the losses of all predictions of one size are equal
+    if learner.facts.feedback == "losses":  # tags: all of one size cost the same
         wrong = np.random.default_rng(int(label.sum())).permutation(prediction != label)
         return np.where(wrong, 1 - prediction, prediction)
     if learner.task.kind == "tags":

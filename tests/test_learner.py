@@ -264,7 +264,7 @@ def test_the_rate_stays_in_its_range(loss, decoder, rate, classes, stream):
         learner, (value, risk, _, eta, grad_sq) = adversary(loss, decoder, rate, classes)
     stepped = grad_sq > 0
     assert (0.5 * eta * grad_sq <= value - risk + 1e-9 * value)[stepped].all()
-    floor = min(learner.decoder.rate_floor / learner.largest_input**2, learner.rate.cap)
+    floor = min(learner.decoder.rate_floor / learner.facts.largest_input**2, learner.rate.cap)
     assert (eta >= floor * (1 - 1e-9)).all()
     if learner.rate.monotone:
         assert (np.diff(eta[int(np.argmax(stepped)) :]) <= 0).all()

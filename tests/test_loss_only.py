@@ -29,20 +29,20 @@ def test_on_average_the_label_is_measured(loss, seed):
     learner = LossOnly(loss, features=None, exploration=0.3)
     x, label = rng.normal(size=2), task.geometry.top_label(rng.normal(size=task.dim))
     learner.run(x[np.newaxis], np.array([label]))
-    learner.restore(learner.state.replaced(memory=rng.normal(size=2 * task.dim)))
-    atoms, weights = learner.decoder.distribution(learner.scores(x))
-    count = len(learner._list)
+    learner.restore(learner.state.replaced(memory=np.r_[1.0, rng.normal(size=2 * task.dim)]))
+    atoms, weights = learner.feedback.decoder.distribution(learner.scores(x))
+    count = len(learner.feedback._list)
     draws = [(0.3 * (i + 0.5) / count, 0.3 / count) for i in range(count)]
     ends = np.cumsum(np.r_[0.0, weights])
     middles = 0.3 + 0.7 * (ends[:-1] + ends[1:]) / 2.0
     draws += list(zip(middles, 0.7 * weights, strict=True))
     guess, mean = np.zeros(task.dim), np.zeros(task.dim)
     for uniform, chance in draws:
-        prediction, measured, wanted = learner._drawn(x, float(uniform))
+        prediction, measured, wanted = learner.feedback._drawn(learner.scores(x), float(uniform))
         guess += chance * measured * (task.loss(prediction, label) - task.constant_offset)
         mean += chance * task.encode_loss(prediction)
     assert np.allclose(mean, wanted) and len(atoms) == len(weights)
-    span = learner._encoded.T @ np.linalg.pinv(learner._encoded.T)
+    span = learner.feedback._encoded.T @ np.linalg.pinv(learner.feedback._encoded.T)
     assert np.allclose(guess, span @ task.encode(label), atol=1e-6)
 
 
@@ -63,9 +63,9 @@ def test_random_predictions_span_all(task):
     directions = np.random.default_rng(1).normal(size=(3000, task.dim))
     every = task.labels.all if task.kind == "levels" else map(task.top_prediction, directions)
     encoded = np.array([task.encode_loss(prediction) for prediction in every])
-    basis = learner._basis
+    basis = learner.feedback._basis
     assert np.allclose(encoded @ basis @ basis.T, encoded)
-    assert np.linalg.matrix_rank(learner._encoded) == basis.shape[1]
+    assert np.linalg.matrix_rank(learner.feedback._encoded) == basis.shape[1]
 
 
 @pytest.mark.parametrize("exploration", [1.0, 1e-6])

@@ -286,7 +286,7 @@ def test_new_features_have_tables_of_two_while_there_may_be():
     member = Tables(TASK, pairs=6, bins=4, coarse=3)
     member.run(X, y)
     more = member.grown(features=6)
-    assert len(more.state.memory) == Tables(TASK, pairs=6, bins=4, coarse=3).size(6)
+    assert len(more.state.memory) == Tables(TASK, pairs=6, bins=4, coarse=3).layout(6).size
     more.run(np.pad(X, [(0, 0), (0, 2)]), y)
 
 

@@ -57,7 +57,7 @@ def test_members_play_as_if_alone(name):
     for member, own in zip(alone, trace.members, strict=True):
         wanted = member.run(X, y)
         assert np.array_equal(own.loss, wanted.loss)
-        if member.certain:
+        if member.facts.certain:
             assert np.array_equal(own.prediction, wanted.prediction)
 
 
@@ -101,14 +101,14 @@ def test_what_is_described_says_who_has_no_theorem(name):
     committee = MAKERS[name]()
     lines = committee.describe().splitlines()
     for member, line in zip(committee.members, lines[-len(committee.members) :], strict=True):
-        assert ("no theorem" in line) == (not member.steps)
+        assert ("no theorem" in line) == (not member.facts.steps)
 
 
 @every_committee
 def test_beliefs_follow_log_chances(name):
     committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task, rounds=400)
     trace = committee.run(X, y)
-    assert [member.nats for member in committee.members].count(None) == 0
+    assert [member.facts.nats for member in committee.members].count(None) == 0
     scores = committee.score_rows(X[:5])
     assert scores.shape == (len(committee.members), 5, committee.task.dim)
     assert np.isfinite(scores).all()

@@ -86,7 +86,7 @@ def test_the_type_is_kept():
     np.testing.assert_array_equal(again.loss, trace.loss)
     assert copy.deepcopy(one).weights.dtype == SINGLE
     assert learner(initial=np.eye(4)).weights.dtype == SINGLE
-    assert "float32" in repr(one) and one.config()["dtype"] == "float32"
+    assert "float32" in repr(one) and one._config()["dtype"] == "float32"
 
 
 def test_inputs_of_the_type_are_not_copied():

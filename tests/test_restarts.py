@@ -142,8 +142,8 @@ def test_restarts_are_part_of_the_configuration():
     one = learner(stream.task, Cusum(5.0))
     assert "Cusum(threshold=5.0" in repr(one)
     assert "starts again" in one.describe()
-    assert one.config()["restart"]["threshold"] == 5.0
-    assert learner(stream.task, None).config()["restart"] is None
+    assert one._config()["restart"]["threshold"] == 5.0
+    assert learner(stream.task, None)._config()["restart"] is None
     with pytest.raises(InputError, match="restart must be a detector"):
         learner(stream.task, "often")
 

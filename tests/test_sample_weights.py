@@ -298,7 +298,7 @@ def test_floor_is_divided_by_the_largest_weight():
     assert trace.admissible.all()
     made = dl.certify(trace, dl.comparators.Fixed(np.zeros((3, 3))), X, y)
     assert np.isclose(made.premises.floor, floor / h.max(), rtol=1e-9)
-    assert np.isclose(learner.largest_input, np.sqrt(h.max()))
+    assert np.isclose(learner.facts.largest_input, np.sqrt(h.max()))
 
 
 def test_constant_steps_at_the_floor_have_no_theorem_for_weights_above_one():
@@ -307,7 +307,7 @@ def test_constant_steps_at_the_floor_have_no_theorem_for_weights_above_one():
     light, heavy = ogd(dl.rates.Constant()), ogd(dl.rates.Constant())
     light.run(X, y, sample_weight=np.full(len(y), 0.7))
     heavy.run(X, y, sample_weight=np.full(len(y), 3.0))
-    assert not light.no_theorem and "admissible up to norm 1" in heavy.no_theorem
+    assert not light.facts.no_theorem and "admissible up to norm 1" in heavy.facts.no_theorem
 
 
 def test_detectors_see_losses_without_weights():

@@ -193,7 +193,7 @@ def test_whatever_rows_a_learner_accepted_its_state_can_be_loaded(make, seed):
     """Rows of the largest and smallest numbers are learned from, or refused and change nothing."""
     generator = np.random.default_rng(seed)
     served, waiting = LearnerServed(make()), []
-    served.learner.identify()  # as all learners of the service are
+    served.learner._identify()  # as all learners of the service are
     labels = [-1, 1] if served.learner.task == SIGNS else [0, 1, 2]
     sizes = generator.choice(SIZES, size=5)
     for _ in range(20):

@@ -74,7 +74,7 @@ def test_sparse_rounds_are_those_of_dense_ones_and_of_the_plain_engine(name, int
             assert np.allclose(first, second, rtol=1e-9, atol=1e-9), column
         assert np.array_equal(trace.prediction, expected.prediction)
         assert np.allclose(learner.weights, dense.weights, rtol=1e-8, atol=1e-10)
-        assert learner.largest_input == pytest.approx(dense.largest_input)
+        assert learner.facts.largest_input == pytest.approx(dense.facts.largest_input)
     assert type(fast.engine) is CompiledEngine and fast.engine.transposed
 
 

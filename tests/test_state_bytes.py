@@ -48,25 +48,25 @@ def actual(learner):
 )
 def test_the_size_of_a_state_is_known_before_its_first_row(name, task, features):
     learner = named(name, task)
-    before = learner.state_bytes(features)
+    before = learner._state_bytes(features)
     assert learner.features is None  # nothing was allocated
     size = actual(learned(learner, features))
     assert LEAST * size <= before <= MOST * size
-    assert learner.state_bytes(features) == pytest.approx(before, rel=0.03)
+    assert learner._state_bytes(features) == pytest.approx(before, rel=0.03)
 
 
 @pytest.mark.parametrize("name", ["fast", "auto", "best"])
 def test_the_size_with_more_classes_is_known_before_it_grows(name):
     learner = learned(named(name, Multiclass(3)), 9)
-    before = learner.state_bytes(9, classes=150)
+    before = learner._state_bytes(9, classes=150)
     grown = learner.grown(classes=150)
     assert LEAST * actual(grown) <= before <= MOST * actual(grown)
-    assert before > 1.5 * learner.state_bytes(9)
+    assert before > 1.5 * learner._state_bytes(9)
 
 
 def test_the_size_for_sparse_rows_is_known():
     learner = named("auto", Multiclass(3))
-    before = learner.state_bytes(400, sparse=True)
+    before = learner._state_bytes(400, sparse=True)
     size = actual(learned(learner, 400, sparse=True))
     assert LEAST * size <= before <= MOST * size
 
@@ -83,6 +83,6 @@ def test_the_size_for_sparse_rows_is_known():
     ids=lambda learner: repr(learner)[:20],
 )
 def test_single_learners_say_their_size(learner):
-    before = learner.state_bytes(100)
+    before = learner._state_bytes(100)
     size = actual(learned(learner, 100))
     assert LEAST * size <= before <= MOST * size

@@ -163,15 +163,15 @@ def test_any_history_has_the_bits_of_single_calls(case, seed):
         elif what == "step":
             for learner in (one, other):
                 learner.step(row(inputs, places[0]), labels[places[0]])
-        elif what == "late" and one.feedback == "full":
+        elif what == "late" and one.facts.feedback == "full":
             delays = rng.integers(0, 4, count)
             for learner in (one, other):
                 learner.run(some(inputs, places), some(labels, places), delay=delays)
-        elif what == "run" and not one.waits:
+        elif what == "run" and not one._waits:
             for learner in (one, other):
                 learner.run(some(inputs, places), some(labels, places))
         assert one.outstanding == other.outstanding
-        np.testing.assert_array_equal(one.waiting, other.waiting)
+        np.testing.assert_array_equal(one._late_numbers, other._late_numbers)
     assert whole(one) == whole(other)
 
 
@@ -197,7 +197,7 @@ def test_a_list_with_one_bad_entry_changes_nothing(case):
         ({"input": short}, "features|2"),
         ({"number": tickets[0].number}, "place 2 of the list: ticket .* twice"),
     ]
-    if one.feedback != "full" or isinstance(one, dl.Committee):
+    if one.facts.feedback != "full" or isinstance(one, dl.Committee):
         if tickets[2].made is not None:
             for codes in (None, tickets[2].made[:-1], tickets[2].made * 1.0):
                 changes.append(({"made": codes}, "predictions of members"))
@@ -344,12 +344,12 @@ def test_rounds_of_a_run_wait_on():
     one, other = (dl.auto(T.Multiclass(3), effort="fast") for _ in range(2))
     for learner in (one, other):
         learner.run(X, Y, delay=7)
-    assert one.waits == 7
+    assert one._waits == 7
     tickets, again = one.ask_rows(X[:8]), other.ask_rows(X[:8])
     one.tell_rows(tickets, Y[:8])
     for ticket, label in zip(again, Y, strict=False):
         other.tell(ticket, label)
-    assert one.waits == other.waits == 7
+    assert one._waits == other._waits == 7
     for learner in (one, other):
         learner.run(X, Y, delay=2)
     assert whole(one) == whole(other)

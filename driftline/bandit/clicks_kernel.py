@@ -33,6 +33,17 @@ HALVINGS, ENOUGH = 60, 1e-12
 
 LOSS, RISK, TARGET, ETA, GRAD = range(5)
 
+#: Nats in bits.
+UNIT = 1.0 / math.log(2.0)
+
+
+@helper
+def logistic(theta):
+    """Return the loss of the likelier label, and the probability that the label is 1."""
+    doubt = math.exp(-abs(theta))
+    q = 1.0 / (1.0 + doubt) if theta > 0.0 else doubt / (1.0 + doubt)
+    return math.log1p(doubt) * UNIT, q
+
 
 @helper
 def tag_chance(theta, first, second):
@@ -91,6 +102,170 @@ def list_chances(losses, others, first, second, size, most, chances):
         total += more
 
 
+@helper
+def score(rows, weights, policy, eta, share, theta, losses, others, first, second, order):
+    """Write scores of items, losses of both labels and costs of steps; add to chances of a 1."""
+    last, tables = rows.shape[0] - 1, weights.shape[0] - 1  # one row, or one table, may be for all
+    for j in range(theta.size):
+        x = rows[min(j, last)]
+        theta[j] = dot(weights[min(j, tables)], x)
+        half = 0.5 * eta * dot(x, x) * policy[2]
+        small, q = logistic(theta[j])
+        losses[j] = small + max(0.0, -theta[j]) * UNIT
+        others[j] = small + max(0.0, theta[j]) * UNIT
+        first[j] = half * ((1.0 - q) * UNIT) ** 2
+        second[j] = half * (q * UNIT) ** 2
+        order[j] += share * q
+
+
+@helper
+def explore(theta, losses, others, first, second, most, chances):
+    """Write the probabilities by which one policy shows items: ``most``, or any number if 0."""
+    size = theta.size
+    if size > most > 0:
+        list_chances(losses, others, first, second, size, most, chances)
+        return
+    for j in range(size):
+        chances[j] = tag_chance(theta[j], first[j], second[j]) if most == 0 else 1.0
+
+
+@helper
+def show(mixed, order, most, uniform, shown):
+    """Draw which items are shown; of a list, the likeliest first."""
+    if most == 0:
+        for j in range(mixed.size):
+            shown[j] = 1 if spread(uniform, j) < mixed[j] else 0
+        return
+    total, count = 0.0, 0
+    least = min(most, mixed.size)
+    for j in range(mixed.size):
+        total += mixed[j]
+        left = mixed.size - j
+        shown[j] = 0
+        if count < least and (total > uniform + count or left == least - count):
+            shown[j] = 1
+            count += 1
+    for place in range(1, count + 1):
+        best = -1
+        for j in range(mixed.size):
+            if shown[j] == 1 and (best < 0 or order[j] > order[best]):
+                best = j
+        shown[best] = -place
+    for j in range(mixed.size):
+        shown[j] = -shown[j]
+
+
+@helper
+def keep(shown, mixed, own, kept):
+    """Keep places, probabilities, and those by each policy; and zeros behind a shorter round."""
+    policies, size = own.shape
+    for j in range(kept.size // (2 + policies)):
+        at = j * (2 + policies)
+        kept[at] = shown[j] if j < size else 0.0
+        kept[at + 1] = mixed[j] if j < size else 0.0
+        for i in range(policies):
+            kept[at + 2 + i] = own[i, j] if j < size else 0.0
+
+
+@helper
+def recall(kept, shown, chances, own):
+    """Read what :func:`keep` has written."""
+    policies, size = own.shape
+    for j in range(size):
+        at = j * (2 + policies)
+        shown[j] = int(kept[at])
+        chances[j] = min(1.0, kept[at + 1])
+        for i in range(policies):
+            own[i, j] = kept[at + 2 + i]
+
+
+@helper
+def record(theta, shares, mixed, shown, labels, discounts, most, top, trace):
+    """Write the mean loss of policies, the risk, and the target loss of what is shown."""
+    loss, risk, target, earned, best, size = 0.0, 0.0, 0.0, 0.0, 0.0, mixed.size
+    for j in range(size):
+        r, p = labels[j] / top, mixed[j]
+        for i in range(shares.size):
+            value = math.log1p(math.exp(-abs(theta[i, j]))) + max(0.0, theta[i, j])
+            loss += shares[i] * (value - r * theta[i, j]) * UNIT / size
+        if most > 0:
+            place = shown[j]
+            earned += r * discounts[place - 1] if place > 0 else 0.0
+            risk += r * p
+        else:
+            risk += (r * (1.0 - p) + (1.0 - r) * p) / size
+            target += (1.0 - r if shown[j] > 0 else r) / size
+    if most > 0:
+        for place in range(min(most, size)):
+            best += discounts[place]
+        target = 1.0 - earned / best
+        flat = discounts[0] == discounts[min(most, size) - 1]
+        risk = 1.0 - risk / min(most, size) if flat else target
+    trace[LOSS] = loss
+    trace[RISK] = max(0.0, risk)
+    trace[TARGET] = max(0.0, target)
+    trace[ETA] = 1.0
+    trace[GRAD] = 0.0
+
+
+@helper
+def tag_slack(theta, chances, labels, half, inverse, t):
+    """Return the slack of a policy's bound, and what chance adds to it where ``inverse`` is known.
+
+    That is the target loss minus what is to be covered, in the round that was drawn.
+    """
+    total, by_chance, size = 0.0, 0.0, theta.size
+    for j in range(size):
+        p = chances[j]
+        small, q = logistic(theta[j])
+        one = 1.0 - p - small - max(0.0, -theta[j]) * UNIT
+        none = p - small - max(0.0, theta[j]) * UNIT
+        if half > 0.0:
+            one += half * ((1.0 - q) * UNIT) ** 2 / max(p, LEAST)
+            none += half * (q * UNIT) ** 2 / max(p, LEAST)
+        total += max(one, none) / size
+        if inverse.shape[0] > 0:
+            value = 1.0 - p - one if labels[j] == 1 else p - none
+            by_chance += (1.0 - inverse[t, j]) * value / size
+    return total, by_chance
+
+
+@helper
+def reweigh(shares, own, shown, chances, labels, most, top, rate, share, floor):
+    """Move the weights of policies by estimates of what each would have paid."""
+    policies, size = own.shape
+    total = 0.0
+    for i in range(policies):
+        paid = 0.0
+        for j in range(size):
+            if shown[j] > 0:
+                r, p = labels[j] / top, own[i, j]
+                cost = -r * p if most > 0 else r * (1.0 - p) + (1.0 - r) * p
+                paid += cost / max(chances[j], floor)
+        shares[i] *= math.exp(-rate * paid / (min(most, size) if most > 0 else size))
+        total += shares[i]
+    for i in range(policies):
+        shares[i] = (1.0 - share) * shares[i] / total + share / policies
+
+
+@helper
+def move(rows, weights, policy, eta, theta, shown, chances, labels, top):
+    """Step along the gradients of items that were shown; go back into the ball."""
+    last, tables = rows.shape[0] - 1, weights.shape[0] - 1
+    for j in range(theta.size):
+        if shown[j] > 0:
+            q = logistic(theta[j])[1]
+            length = eta * min(1.0 / max(chances[j], LEAST), policy[3])
+            gradient = q - labels[j] / top
+            square_after(weights[min(j, tables)], -length * gradient, rows[min(j, last)])
+    square, radius = 0.0, policy[5]
+    for k in range(weights.shape[0]):
+        square += dot(weights[k], weights[k])
+    if square > radius * radius:
+        for k in range(weights.shape[0]):
+            shrink(weights[k], radius / math.sqrt(square))
+
+
 @kernel(CLICKS)
 def clicks(
     inputs, starts, labels, uniforms, asked, places, kept, constants, discounts, memory, room,
@@ -117,170 +292,63 @@ def clicks(
     several = starts.size > 0
     rounds = starts.size - 1 if several else inputs.shape[0]
     width = room.size // (2 * policies + 6)
-    theta = room[: policies * width].reshape(policies, width)
-    own = room[policies * width : 2 * policies * width].reshape(policies, width)
+    all_theta = room[: policies * width].reshape(policies, width)
+    all_own = room[policies * width : 2 * policies * width].reshape(policies, width)
     rest = room[2 * policies * width :].reshape(6, width)
-    mixed, first, second, losses, others, order = (
-        rest[0], rest[1], rest[2], rest[3], rest[4], rest[5],
-    )  # fmt: skip
-    unit, log2 = 1.0 / math.log(2.0), math.log(2.0)
+    late = places.size > 0
     for t in range(rounds):
-        start = starts[t] if several else 0
-        size = starts[t + 1] - start if several else scores
+        start = starts[t] if several else t
+        rows = inputs[start : starts[t + 1] if several else t + 1]
+        size = rows.shape[0] if several else scores
         base = start if several else t * scores
-        for j in range(size):
-            x = inputs[start + j] if several else inputs[t]
-            if not dot(x, x) < LONGEST_SQ:
+        for j in range(rows.shape[0]):
+            if not dot(rows[j], rows[j]) < LONGEST_SQ:
                 return t
-            mixed[j] = 0.0
-            order[j] = 0.0
-        bounded = 0 < most
+        theta, own, cut = all_theta[:, :size], all_own[:, :size], rest[:, :size]
+        mixed, first, second, losses, others, order = (
+            cut[0], cut[1], cut[2], cut[3], cut[4], cut[5],
+        )  # fmt: skip
+        mixed[:] = 0.0
+        order[:] = 0.0
         for i in range(policies):
             eta = step_of(options[i], memory[0])
+            given = (losses, others, first, second)
+            score(rows, weights[i], options[i], eta, shares[i], theta[i], *given, order)
+            explore(theta[i], *given, most, own[i])
             for j in range(size):
-                x = inputs[start + j] if several else inputs[t]
-                theta[i, j] = dot(weights[i, 0 if several else j], x)
-                half, doubt = 0.5 * eta * dot(x, x) * options[i, 2], math.exp(-abs(theta[i, j]))
-                small = math.log1p(doubt) * unit
-                q = 1.0 / (1.0 + doubt) if theta[i, j] > 0.0 else doubt / (1.0 + doubt)
-                losses[j] = small + max(0.0, -theta[i, j]) * unit
-                others[j] = small + max(0.0, theta[i, j]) * unit
-                first[j] = half * ((1.0 - q) * unit) ** 2
-                second[j] = half * (q * unit) ** 2
-                order[j] += shares[i] * q
-                if not bounded:
-                    own[i, j] = tag_chance(theta[i, j], first[j], second[j])
-            if bounded and size > most:
-                list_chances(losses, others, first, second, size, most, own[i])
-            for j in range(size):
-                if bounded and size <= most:
-                    own[i, j] = 1.0
                 mixed[j] += shares[i] * own[i, j]
-        late = places.size > 0
-        told = late and not asked[t]
+        made, by = shown[base : base + size], chances[base : base + size]
         for j in range(size):
             mixed[j] = min(1.0, mixed[j])
-            chances[base + j] = mixed[j]
+            by[j] = mixed[j]
+        told = late and not asked[t]
         if told:  # by the probabilities of then
-            for j in range(size):
-                at = j * (2 + policies)
-                shown[base + j] = int(kept[places[t], at])
-                chances[base + j] = min(1.0, kept[places[t], at + 1])
-                for i in range(policies):
-                    own[i, j] = kept[places[t], at + 2 + i]
-        elif bounded:
-            total, count = 0.0, 0
-            least = min(most, size)
-            for j in range(size):
-                total += mixed[j]
-                left = size - j
-                shown[base + j] = 0
-                if count < least and (total > uniforms[t, 0] + count or left == least - count):
-                    shown[base + j] = 1
-                    count += 1
-            for place in range(1, count + 1):  # the most relevant first
-                best = -1
-                for j in range(size):
-                    if shown[base + j] == 1 and (best < 0 or order[j] > order[best]):
-                        best = j
-                shown[base + best] = -place
-            for j in range(size):
-                shown[base + j] = -shown[base + j]
+            recall(kept[places[t]], made, by, own)
         else:
-            for j in range(size):
-                shown[base + j] = 1 if spread(uniforms[t, 0], j) < mixed[j] else 0
+            show(mixed, order, most, uniforms[t, 0], made)
         if late and not told:
-            for j in range(size, kept.shape[1] // (2 + policies)):  # of an earlier, longer round
-                for i in range(2 + policies):
-                    kept[places[t], j * (2 + policies) + i] = 0.0
-            for j in range(size):
-                at = j * (2 + policies)
-                kept[places[t], at] = shown[base + j]
-                kept[places[t], at + 1] = mixed[j]
-                for i in range(policies):
-                    kept[places[t], at + 2 + i] = own[i, j]
+            keep(made, mixed, own, kept[places[t]])
         if labels.size == 0:
             continue
+        truth = labels[base : base + size]
         if trace.shape[1] > 0:
-            loss, risk, target, earned, best = 0.0, 0.0, 0.0, 0.0, 0.0
-            for j in range(size):
-                r, p = labels[base + j] / top, mixed[j]
-                for i in range(policies):
-                    value = math.log1p(math.exp(-abs(theta[i, j]))) + max(0.0, theta[i, j])
-                    loss += shares[i] * (value - r * theta[i, j]) * unit / size
-                if bounded:
-                    place = shown[base + j]
-                    earned += r * discounts[place - 1] if place > 0 else 0.0
-                    risk += r * p
-                else:
-                    risk += (r * (1.0 - p) + (1.0 - r) * p) / size
-                    target += (1.0 - r if shown[base + j] > 0 else r) / size
-            if bounded:
-                for place in range(min(most, size)):
-                    best += discounts[place]
-                target = 1.0 - earned / best
-                flat = discounts[0] == discounts[min(most, size) - 1]
-                risk = 1.0 - risk / min(most, size) if flat else target
-            trace[LOSS, t] = loss
-            trace[RISK, t] = max(0.0, risk)
-            trace[TARGET, t] = max(0.0, target)
-            trace[ETA, t] = 1.0
-            trace[GRAD, t] = 0.0
-            if inverse.shape[0] > 0:
-                for j in range(size):
-                    p = max(chances[base + j], LEAST)
-                    inverse[t, j] = 1.0 / p if shown[base + j] > 0 else 0.0
+            record(theta, shares, mixed, made, truth, discounts, most, top, trace[:, t])
+            for j in range(size if inverse.shape[0] > 0 else 0):
+                inverse[t, j] = 1.0 / max(by[j], LEAST) if made[j] > 0 else 0.0
             place = 0
-            for i in range(policies):
-                if options[i, 3] == math.inf and not bounded:
-                    x_sq, total, by_chance = dot(inputs[t], inputs[t]), 0.0, 0.0
-                    half = 0.5 * step_of(options[i], memory[0]) * x_sq
-                    for j in range(size):
-                        doubt, p = math.exp(-abs(theta[i, j])), chances[base + j]
-                        small = math.log1p(doubt) * unit
-                        q = 1.0 / (1.0 + doubt) if theta[i, j] > 0.0 else doubt / (1.0 + doubt)
-                        one = 1.0 - p - small - max(0.0, -theta[i, j]) * unit
-                        none = p - small - max(0.0, theta[i, j]) * unit
-                        if half > 0.0:
-                            one += half * ((1.0 - q) * unit) ** 2 / max(p, LEAST)
-                            none += half * (q * unit) ** 2 / max(p, LEAST)
-                        total += max(one, none) / size
-                        if noise.shape[0] > 0:  # the target loss minus what is to be covered
-                            value = 1.0 - p - one if labels[base + j] == 1 else p - none
-                            by_chance += (1.0 - inverse[t, j]) * value / size
-                    slack[t, place] = total
+            for i in range(policies if most == 0 else 0):
+                if options[i, 3] == math.inf:
+                    half = 0.5 * step_of(options[i], memory[0]) * dot(rows[0], rows[0])
+                    found = tag_slack(theta[i], by, truth, half, inverse, t)
+                    slack[t, place] = found[0]
                     if noise.shape[0] > 0:
-                        noise[t, place] = by_chance
+                        noise[t, place] = found[1]
                     place += 1
         if not learning or (late and not told):
             continue
-        total = 0.0
+        reweigh(shares, own, made, by, truth, most, top, rate, share, floor)
         for i in range(policies):
-            paid = 0.0
-            for j in range(size):
-                if shown[base + j] > 0:
-                    r = labels[base + j] / top
-                    p = own[i, j]
-                    cost = -r * p if bounded else r * (1.0 - p) + (1.0 - r) * p
-                    paid += cost / max(chances[base + j], floor)
-            shares[i] *= math.exp(-rate * paid / (min(most, size) if bounded else size))
-            total += shares[i]
-        for i in range(policies):
-            shares[i] = (1.0 - share) * shares[i] / total + share / policies
-            eta = step_of(options[i], memory[0]) / log2
-            for j in range(size):
-                if shown[base + j] > 0:
-                    x = inputs[start + j] if several else inputs[t]
-                    doubt = math.exp(-abs(theta[i, j]))
-                    q = 1.0 / (1.0 + doubt) if theta[i, j] > 0.0 else doubt / (1.0 + doubt)
-                    length = eta * min(1.0 / max(chances[base + j], LEAST), options[i, 3])
-                    gradient = q - labels[base + j] / top
-                    square_after(weights[i, 0 if several else j], -length * gradient, x)
-            square, radius = 0.0, options[i, 5]
-            for k in range(scores):
-                square += dot(weights[i, k], weights[i, k])
-            if square > radius * radius:
-                for k in range(scores):
-                    shrink(weights[i, k], radius / math.sqrt(square))
+            eta = step_of(options[i], memory[0]) / math.log(2.0)
+            move(rows, weights[i], options[i], eta, theta[i], made, by, truth, top)
         memory[0] += 1.0
     return rounds

@@ -97,6 +97,65 @@ def move(weights, x, mean, chosen, hit, length, misses, radius):
             shrink(weights[k], factor)
 
 
+@helper
+def drawn(mixed, uniform):
+    """Return the class that a uniform number draws."""
+    chosen, below, top = -1, 0.0, 0
+    for k in range(mixed.size):
+        below += mixed[k]
+        if mixed[k] > mixed[top]:
+            top = k
+        if chosen < 0 and uniform < below:
+            chosen = k
+    return top if chosen < 0 else chosen  # rounding may leave the sum short of 1
+
+
+@helper
+def keep(chosen, chances, mixed, kept):
+    """Keep a prediction, its probability by each policy, and those of all classes."""
+    policies = chances.shape[0]
+    kept[0] = chosen
+    for i in range(policies):
+        kept[1 + i] = chances[i, chosen]
+    for k in range(mixed.size):
+        kept[1 + policies + k] = mixed[k]
+
+
+@helper
+def recall(kept, chances, mixed):
+    """Read what :func:`keep` has written; return the prediction."""
+    policies, chosen = chances.shape[0], int(kept[0])
+    for i in range(policies):
+        chances[i, chosen] = kept[1 + i]
+    for k in range(mixed.size):
+        mixed[k] = kept[1 + policies + k]
+    return chosen
+
+
+@helper
+def bound(options, losses, costs, mixed, label, inverse, slack, noise, t):
+    """Write the slack of every unbiased policy, and what chance adds to its bound."""
+    place = 0
+    for i in range(losses.shape[0]):
+        if options[i, 3] == math.inf and options[i, 4] == 0.0:
+            slack[t, place] = slack_of(losses[i], costs[i], mixed)
+            if noise.shape[0] > 0:
+                value = losses[i, label] - costs[i, label] / max(mixed[label], LEAST)
+                noise[t, place] = (1.0 - inverse[t, 0]) * value
+            place += 1
+
+
+@helper
+def reweigh(shares, chances, chosen, p, rate, share, floor):
+    """Move the weights of policies after a hit."""
+    policies, total = shares.size, 0.0
+    for i in range(policies):
+        shares[i] *= math.exp(rate * chances[i, chosen] / max(p, floor))
+        total += shares[i]
+    for i in range(policies):
+        shares[i] = (1.0 - share) * shares[i] / total + share / policies
+
+
 @kernel(BANDIT)
 def bandit(
     inputs, labels, uniforms, asked, places, kept, constants, memory, room, learning, trace, chance,
@@ -145,28 +204,13 @@ def bandit(
         late = places.size > 0
         told = late and not asked[t]
         if told:  # by the probabilities of then
-            chosen = int(kept[places[t], 0])
-            for i in range(policies):
-                chances[i, chosen] = kept[places[t], 1 + i]
-            for k in range(classes):
-                mixed[k] = kept[places[t], 1 + policies + k]
+            chosen = recall(kept[places[t]], chances, mixed)
         else:
-            chosen, below, top = -1, 0.0, 0
-            for k in range(classes):
-                below += mixed[k]
-                if mixed[k] > mixed[top]:
-                    top = k
-                if chosen < 0 and uniforms[t, 0] < below:
-                    chosen = k
-            chosen = top if chosen < 0 else chosen  # rounding may leave the sum short of 1
+            chosen = drawn(mixed, uniforms[t, 0])
         predictions[t, 0] = chosen
         p = mixed[chosen]
         if late and not told:
-            kept[places[t], 0] = chosen
-            for i in range(policies):
-                kept[places[t], 1 + i] = chances[i, chosen]
-            for k in range(classes):
-                kept[places[t], 1 + policies + k] = mixed[k]
+            keep(chosen, chances, mixed, kept[places[t]])
         if labels.shape[0] == 0:
             continue
         hit = label == chosen
@@ -179,25 +223,13 @@ def bandit(
             trace[ETA, t] = 1.0
             trace[GRAD, t] = 0.0
             chance[t] = p
-            place = 0
             if inverse.shape[0] > 0:
                 inverse[t, 0] = 1.0 / max(p, LEAST) if hit else 0.0
-            for i in range(policies):
-                if options[i, 3] == math.inf and options[i, 4] == 0.0:
-                    slack[t, place] = slack_of(losses[i], costs[i], mixed)
-                    if noise.shape[0] > 0:
-                        value = losses[i, label] - costs[i, label] / max(mixed[label], LEAST)
-                        noise[t, place] = (1.0 - inverse[t, 0]) * value
-                    place += 1
+            bound(options, losses, costs, mixed, label, inverse, slack, noise, t)
         if not learning or (late and not told):
             continue
         if hit:
-            total = 0.0
-            for i in range(policies):
-                shares[i] *= math.exp(rate * chances[i, chosen] / max(p, floor))
-                total += shares[i]
-            for i in range(policies):
-                shares[i] = (1.0 - share) * shares[i] / total + share / policies
+            reweigh(shares, chances, chosen, p, rate, share, floor)
         for i in range(policies):
             if hit or options[i, 4] > 0.0:
                 length = step_of(options[i], memory[0])

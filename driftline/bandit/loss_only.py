@@ -19,28 +19,31 @@ positive eigenvalue of :math:`Q_0`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from driftline.bandit.base import Hidden
+from driftline.bandit.learner import Unseen
+from driftline.bandit.partial import Looked, Partial, Schedule, finite
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
-from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
-from driftline.inputs import Rows, refuse
-from driftline.kernels import round_table
+from driftline.inputs import Rows
 from driftline.learner import Ticket
 from driftline.losses import Loss
-from driftline.members.base import dense
-from driftline.parts import check_number, check_plain, from_config
-from driftline.state.arena import Field, Layout
+from driftline.members.remembering import dense
+from driftline.parts import check_number
+from driftline.state.arena import Field
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label, Saved
+from driftline.typing import CheckedLabels, Label
 
-__all__ = ["LossOnly"]
+__all__ = ["LossOnly", "Losses"]
+
+#: Inputs of which the squared length is not below this are refused.
+LONGEST_SQ = 1e100
 
 #: How many predictions of the list there are for each entry of an encoding, or some more.
 PER_ENTRY = 4
@@ -49,7 +52,203 @@ PER_ENTRY = 4
 NONE = 1e-9
 
 
-class LossOnly(Hidden):
+class Losses(Partial):
+    """The loss of each prediction; the prediction and what it measures are kept of a round."""
+
+    def __init__(self, loss: Loss, step: float, exploration: float, diameter: float):
+        super().__init__(loss.task, loss.task.dim)
+        self._step, self._share = step, exploration
+        self.loss, self.decoder = default_decoder(loss)
+        self.domain, self._factor = Ball(diameter), _factor(self.loss)
+        self._list, self._encoded, self._basis = _spanning(loss.task)
+        self._second = self._encoded.T @ self._encoded / len(self._list)
+        self._least = float(np.linalg.eigvalsh(self._basis.T @ self._second @ self._basis)[0])
+
+    @property
+    def no_bound(self) -> str:
+        """Why there is no bound."""
+        return (
+            "none is stated: gradients are right on average, with a variance that exploring bounds"
+        )
+
+    def options(self, task: Task) -> dict[str, Any]:
+        """Return the loss and the settings; refuse another task than that of the loss."""
+        if task != self.task:
+            raise InputError(
+                f"losses of {self.task!r:.80} do not measure labels of {task!r:.80}: a learner "
+                "from losses can have more features, but no more classes or tags"
+            )
+        own = {"step": self._step, "exploration": self._share, "diameter": self.domain.diameter}
+        return {"loss": self.loss, **own}
+
+    def describe(self, learner: Any) -> str:
+        """Say what is learned from, and that no bound is stated."""
+        return (
+            f"{learner!r}\nlearns from  the loss of each prediction; labels stay unknown\n"
+            f"bound        {self.no_bound}"
+        )
+
+    # -- what is learned
+
+    def fields(self) -> tuple[Field, ...]:
+        """Count rounds, and keep weights, a row for every score."""
+        rounds = Field("rounds", least=0.0, whole=True)
+        return (rounds, Field("weights", ("classes", "features")))
+
+    def check(self, memory: Any) -> None:
+        """Refuse weights outside the ball."""
+        if np.linalg.norm(memory.weights) > 0.5 * self.domain.diameter * (1.0 + 1e-6):
+            raise InputError(f"weights must lie in {self.domain!r}")
+
+    def scores(self, memory: Any, rows: Rows) -> np.ndarray:
+        """Return the scores of rows."""
+        inputs = finite(rows)
+        if memory is None:
+            return np.zeros((rows.rounds, self.rows))
+        made: np.ndarray = inputs @ memory.weights.T
+        return made
+
+    # -- rounds
+
+    def play(
+        self,
+        memory: np.ndarray,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: CheckedLabels,
+        events: Schedule,
+        room: Batch | None,
+    ) -> int:
+        """Draw predictions, and learn from what they measure."""
+        (inputs,) = dense(rows).arrays(start, stop)
+        for t, x in enumerate(inputs):
+            if not x @ x < LONGEST_SQ:
+                return t
+            kept = events.kept[events.places[t]] if events.late else None
+            told = kept is not None and not events.asked[t]
+            if room is None:  # what was predicted has cost that much
+                assert kept is not None
+                self._learn(memory, x, kept[-self.rows :], labels[t])
+                continue
+            own = kept if told else None
+            row, measured, columns = self._one(memory, x, labels[t], events.uniforms[t, 0], own)
+            room["prediction"][t, : len(row)] = row
+            assert room.table is not None
+            room.table[:, t] = columns
+            if kept is not None:
+                kept[: len(row)], kept[len(row) :] = row, measured
+            if kept is None or told:
+                self._learn(memory, x, measured, float(columns[2]))
+        return len(inputs)
+
+    def look(self, memory: np.ndarray, rows: Rows, uniform: np.ndarray) -> Looked | None:
+        """Return what would be predicted, and what it measures."""
+        (inputs,) = dense(rows).arrays(0, 1)
+        if not inputs[0] @ inputs[0] < LONGEST_SQ:
+            return None
+        made, measured, mean = self._drawn(self._theta(memory, inputs[0]), float(uniform[0, 0]))
+        return Looked(made, mean, measured[np.newaxis])
+
+    def _theta(self, memory: np.ndarray, x: np.ndarray) -> np.ndarray:
+        theta: np.ndarray = memory[1:].reshape(self.rows, -1) @ x
+        return theta
+
+    def _one(
+        self, memory: np.ndarray, x: np.ndarray, label: Label, uniform: float, told: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the prediction of a round as numbers, what it measures, and the round's record.
+
+        If the round is told, both are those that were kept of it.
+        """
+        theta = self._theta(memory, x)
+        prediction, measured, mean = self._drawn(theta, float(uniform))
+        task, truth = self.task, self.task.labels.value(label)
+        row = task.predictions.numbers(prediction)
+        if told is not None:
+            row, measured = told[: len(row)].astype(row.dtype), told[len(row) :].copy()
+            prediction = task.predictions.value(row)
+        value = self.loss.value_and_grad(theta, truth)[0]
+        risk = float(task.encode(truth) @ mean + task.offset(truth))
+        paid = task.loss(prediction, truth)
+        return row, measured, np.array([value, max(0.0, risk), paid, 1.0, 0.0])
+
+    def _drawn(self, theta: np.ndarray, uniform: float) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return a prediction, what it measures for each unit of loss, and the mean encoding."""
+        atoms, weights = self.decoder.distribution(theta)
+        share = self._share
+        encoded = np.array([self.task.encode_loss(atom) for atom in atoms])
+        second = (1.0 - share) * (encoded.T * weights) @ encoded + share * self._second
+        mean = (1.0 - share) * weights @ encoded + share * self._encoded.mean(axis=0)
+        if uniform < share:
+            place = min(int(uniform / share * len(self._list)), len(self._list) - 1)
+            prediction, own = self._list[place], self._encoded[place]
+        else:
+            left = (uniform - share) / (1.0 - share)
+            place = min(int(np.searchsorted(np.cumsum(weights), left, "right")), len(weights) - 1)
+            prediction, own = atoms[place], encoded[place]
+        return prediction, self._measured(second, own), mean
+
+    def _measured(self, second: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return the pseudo-inverse of a matrix of the span, times a vector of it."""
+        basis = self._basis
+        made: np.ndarray = basis @ np.linalg.solve(basis.T @ second @ basis, basis.T @ own)
+        return made
+
+    def _learn(self, memory: np.ndarray, x: np.ndarray, measured: np.ndarray, paid: float) -> None:
+        """Step along the gradient at the estimated encoding; go back into the ball."""
+        task: Any = self.task
+        theta = self._theta(memory, x)
+        known = task.labels.value(task.labels.check(task.geometry.top_label(theta)))
+        _, gradient = self.loss.value_and_grad(theta, known)
+        guess = measured * (paid - task.constant_offset)
+        gradient = gradient + self._factor * (task.encode(known) - guess)
+        weights = memory[1:].reshape(self.rows, -1) - self._step * np.outer(gradient, x)
+        norm, radius = float(np.linalg.norm(weights)), 0.5 * self.domain.diameter
+        made = weights if norm <= radius else weights * (radius / norm)
+        memory[:] = np.r_[memory[0] + 1.0, made.ravel()]  # both, or none after an interrupt
+
+    # -- what is seen, and kept until then
+
+    def seen(self, task: Task, ticket: Ticket, label: Label, loss: float | None) -> float:
+        """Return the loss of the prediction."""
+        if loss is None:
+            truth = task.labels.value(task.labels.check(label))
+            return float(task.loss(ticket.prediction, truth))
+        most = task.largest_loss
+        if not 0.0 <= loss <= most * (1.0 + 1e-9):  # losses are rounded
+            raise InputError(f"a loss must lie between 0 and {most:g}, but is {loss!r:.80}")
+        return loss
+
+    def kept_size(self, labels: CheckedLabels) -> int:
+        """Return room for a prediction, and for what it measures."""
+        return self.task.predictions.width(labels) + self.rows
+
+    def check_kept(self, kept: np.ndarray, label: Label) -> None:
+        """Refuse what cannot be a prediction, and what that measures."""
+        count = len(kept) - self.rows
+        prediction = kept[:count].astype(self.task.predictions.dtype)
+        if (prediction != kept[:count]).any():
+            raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
+        labels = self.task.labels
+        predicted = labels.value(labels.check(self.task.predictions.value(prediction)))
+        self._check_measured(kept[count:], predicted)
+
+    def kept_of(self, ticket: Ticket, label: Label) -> np.ndarray:
+        """Return what the ticket's prediction measures."""
+        labels, measured = self.task.labels, ticket.checked_means(1)[0]
+        self._check_measured(measured, labels.value(labels.check(ticket.prediction)))
+        return measured
+
+    def _check_measured(self, measured: np.ndarray, prediction: Any) -> None:
+        """Refuse what a prediction cannot have measured."""
+        own = self.task.encode_loss(prediction)
+        most = float(np.linalg.norm(own)) / (self._share * self._least)
+        if measured.shape != own.shape or np.linalg.norm(measured) > most * (1.0 + 1e-6):
+            raise InputError("it is not said what the prediction measures")
+
+
+class LossOnly(Unseen):
     r"""Rankings, matchings, sets, levels and tags, from the loss of each prediction alone.
 
     ``tell(ticket, loss=0.25)`` says what a prediction cost; ``run`` and ``step`` take labels, and
@@ -85,8 +284,11 @@ class LossOnly(Hidden):
     >>> learner.tell(ticket, loss=0.5)
     """
 
-    compiled: ClassVar[bool] = False
-    feedback: ClassVar[str] = "losses"
+    _fixed = replace(
+        Unseen._fixed,
+        feedback="losses",
+        no_theorem="only the loss of what was predicted is seen",
+    )
 
     def __init__(
         self,
@@ -107,264 +309,9 @@ class LossOnly(Hidden):
                 f"constant and the input one vector, which {task!r:.80} does not have: expected a "
                 "task such as dl.tasks.LabelRanking(4)"
             )
-        settings = {
-            "step": check_number("step", step, 1e-9, 1e6),
-            "exploration": check_number("exploration", exploration, 1e-6, 1.0),
-            "diameter": Ball(diameter).diameter,
-        }
-        super().__init__(task, features, settings, seed)
-        self.loss, self.decoder = default_decoder(loss)
-        self.domain, self._factor = Ball(diameter), _factor(self.loss)
-        self._list, self._encoded, self._basis = _spanning(task)
-        self._second = self._encoded.T @ self._encoded / len(self._list)
-        self._least = float(np.linalg.eigvalsh(self._basis.T @ self._second @ self._basis)[0])
-
-    def _suits(self, task: Task) -> bool:
-        return True  # checked before
-
-    # -- the memory
-
-    def constants(self, width: int) -> list[float]:
-        """Return nothing: there is no kernel."""
-        return []
-
-    def fields(self, width: int) -> tuple[Field, ...]:
-        """Keep weights, a row for every score."""
-        return (Field("weights", ("classes", "features")),)
-
-    def layout(self, width: int, memory: np.ndarray | None = None) -> Layout:
-        """Return where the weights lie."""
-        return Layout(self.fields(width), classes=self.task.dim, features=width)
-
-    def space(self, width: int) -> int:
-        """Return nothing: there is no kernel."""
-        return 0
-
-    def check(self, memory: Any, width: int) -> None:
-        """Refuse weights outside the ball."""
-        if np.linalg.norm(memory.weights) > 0.5 * self.domain.diameter * (1.0 + 1e-6):
-            raise InputError(f"weights must lie in {self.domain!r}")
-
-    def _made_of(self, task: Task) -> Loss:
-        """Return the loss; refuse another task than its own."""
-        if task != self.task:
-            raise InputError(
-                f"losses of {self.task!r:.80} do not measure labels of {task!r:.80}: a learner "
-                "from losses can have more features, but no more classes or tags"
-            )
-        return self.loss
-
-    # -- facts
-
-    @property
-    def no_theorem(self) -> str:
-        """Why nothing is known beforehand."""
-        return "only the loss of what was predicted is seen"
-
-    @property
-    def no_bound(self) -> str:
-        """Why there is no bound."""
-        return (
-            "none is stated: gradients are right on average, with a variance that exploring bounds"
-        )
-
-    def config(self) -> Json:
-        """Return the loss, the map and the settings as plain data."""
-        map_of = None if self.map is None else self.map.config()
-        own = {"kind": type(self).__name__, "loss": self.loss.config()}
-        return own | dict(self.settings) | {"features": map_of}
-
-    @classmethod
-    def from_config(cls, config: Json) -> LossOnly:
-        """Return a new learner from what :meth:`config` returned."""
-        fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
-        return cls(fields.pop("loss"), **fields)
-
-    def _to_saved(self) -> Saved:
-        check_plain(self.loss)
-        return super()._to_saved()
-
-    def __repr__(self) -> str:
-        """Name the loss and the settings."""
-        words = [repr(self.loss), *(f"{k}={v!r}" for k, v in self.settings.items())]
-        return f"LossOnly({', '.join(words)})"
-
-    def describe(self) -> str:
-        """Say what is learned from, and that no bound is stated."""
-        return (
-            f"{self!r}\nlearns from  the loss of each prediction; labels stay unknown\n"
-            f"bound        {self.no_bound}"
-        )
-
-    # -- rounds
-
-    def _class_scores(self, rows: Rows) -> np.ndarray:
-        (inputs,) = dense(rows).arrays(0, rows.rounds)
-        if not np.isfinite(inputs).all():
-            refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
-        if self._width is None:
-            return np.zeros((rows.rounds, self.task.dim))
-        made: np.ndarray = inputs @ self.memory.reshape(self.task.dim, -1).T
-        return made
-
-    def _room(self, labels: CheckedLabels) -> Batch:
-        table, columns = round_table(len(labels))
-        width = self.task.predictions.width(labels)
-        columns["prediction"] = self.task.predictions.rows(len(labels), width)
-        return Batch(columns, table=table)
-
-    def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        (inputs,) = dense(rows).arrays(start, stop)
-        self._begin(rows)
-        events = self._schedule(room, labels, number)
-        assert room.table is not None
-        for t, x in enumerate(inputs):
-            if not x @ x < 1e100:
-                refuse(rows, start + t)
-            kept = events.kept[events.places[t]] if room.late is not None else None
-            told = None if kept is None or events.asked[t] else kept
-            row, measured, columns = self._one(x, labels[t], float(events.uniforms[t, 0]), told)
-            room["prediction"][t, : len(row)] = row
-            room.table[:, t] = columns
-            if kept is not None:
-                kept[: len(row)], kept[len(row) :] = row, measured
-            if kept is None or told is not None:
-                self._step(x, measured, float(columns[2]))
-
-    def _one(
-        self, x: np.ndarray, label: Label, uniform: float, told: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the prediction of a round as numbers, what it measures, and the round's record.
-
-        If the round is told, both are those that were kept of it.
-        """
-        prediction, measured, mean = self._drawn(x, uniform)
-        task, truth = self.task, self.task.labels.value(label)
-        row = task.predictions.numbers(prediction)
-        if told is not None:
-            row, measured = told[: len(row)].astype(row.dtype), told[len(row) :].copy()
-            prediction = task.predictions.value(row)
-        value = self.loss.value_and_grad(self._theta(x), truth)[0]
-        risk = float(task.encode(truth) @ mean + task.offset(truth))
-        paid = task.loss(prediction, truth)
-        return row, measured, np.array([value, max(0.0, risk), paid, 1.0, 0.0])
-
-    def _theta(self, x: np.ndarray) -> np.ndarray:
-        if self._width is None:
-            return np.zeros(self.task.dim)
-        theta: np.ndarray = self.memory.reshape(self.task.dim, -1) @ x
-        return theta
-
-    def _drawn(self, x: np.ndarray, uniform: float) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return a prediction, what it measures for each unit of loss, and the mean encoding."""
-        atoms, weights = self.decoder.distribution(self._theta(x))
-        share = self.settings["exploration"]
-        encoded = np.array([self.task.encode_loss(atom) for atom in atoms])
-        second = (1.0 - share) * (encoded.T * weights) @ encoded + share * self._second
-        mean = (1.0 - share) * weights @ encoded + share * self._encoded.mean(axis=0)
-        if uniform < share:
-            place = min(int(uniform / share * len(self._list)), len(self._list) - 1)
-            prediction, own = self._list[place], self._encoded[place]
-        else:
-            left = (uniform - share) / (1.0 - share)
-            place = min(int(np.searchsorted(np.cumsum(weights), left, "right")), len(weights) - 1)
-            prediction, own = atoms[place], encoded[place]
-        return prediction, self._measured(second, own), mean
-
-    def _measured(self, second: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Return the pseudo-inverse of a matrix of the span, times a vector of it."""
-        basis = self._basis
-        made: np.ndarray = basis @ np.linalg.solve(basis.T @ second @ basis, basis.T @ own)
-        return made
-
-    def _step(self, x: np.ndarray, measured: np.ndarray, paid: float) -> None:
-        """Step along the gradient at the estimated encoding; go back into the ball."""
-        task: Any = self.task
-        known = task.labels.value(task.labels.check(task.geometry.top_label(self._theta(x))))
-        _, gradient = self.loss.value_and_grad(self._theta(x), known)
-        guess = measured * (paid - task.constant_offset)
-        gradient = gradient + self._factor * (task.encode(known) - guess)
-        weights = self.memory.reshape(task.dim, -1) - self.settings["step"] * np.outer(gradient, x)
-        norm, radius = float(np.linalg.norm(weights)), 0.5 * self.domain.diameter
-        made = weights if norm <= radius else weights * (radius / norm)
-        self.memory, self._rounds = made.ravel(), self._rounds + 1
-
-    def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
-        uniform = float(self._draws.uniform(number)[0, 0])
-
-        def play(mapped: Rows) -> tuple[np.ndarray, np.ndarray]:
-            x = self._vector(mapped)
-            self._begin(mapped)
-            made, measured, columns = self._one(x, label, uniform)
-            self._step(x, measured, float(columns[2]))
-            return made, columns
-
-        return self._round(row, None, play)
-
-    def _vector(self, mapped: Rows) -> np.ndarray:
-        """Return the input of one round."""
-        (inputs,) = dense(mapped).arrays(0, 1)
-        if not inputs[0] @ inputs[0] < 1e100:
-            refuse(mapped, 0)
-        made: np.ndarray = inputs[0]
-        return made
-
-    def _look_one(self, row: Rows, number: int) -> Asked:
-        mapped = self._mapped(row)
-        uniform = float(self._draws.uniform(number)[0, 0])
-        made, measured, mean = self._drawn(self._vector(mapped), uniform)
-        return self._asked(made, mean, mapped, measured[np.newaxis])
-
-    # -- tickets
-
-    def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> float:
-        """Return the loss of the prediction."""
-        if loss is None:
-            truth = self.task.labels.value(self.task.labels.check(label))
-            return float(self.task.loss(ticket.prediction, truth))
-        most = self.task.largest_loss
-        if not 0.0 <= loss <= most * (1.0 + 1e-9):  # losses are rounded
-            raise InputError(f"a loss must lie between 0 and {most:g}, but is {loss!r:.80}")
-        return loss
-
-    def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket, paid: object) -> None:
-        """Learn from the loss of a prediction, by what it measures."""
-        task = self.task
-        predicted = task.labels.value(task.labels.check(ticket.prediction))
-        measured = ticket.checked_means(1)[0]
-        self._check_measured(measured, predicted)
-
-        def play(mapped: Rows) -> None:
-            x = self._vector(mapped)
-            self._begin(mapped)
-            self._step(x, measured, label)
-
-        self._round(row, None, play)
-
-    def _check_measured(self, measured: np.ndarray, prediction: Any) -> None:
-        """Refuse what a prediction cannot have measured."""
-        own = self.task.encode_loss(prediction)
-        most = float(np.linalg.norm(own)) / (self.settings["exploration"] * self._least)
-        if measured.shape != own.shape or np.linalg.norm(measured) > most * (1.0 + 1e-6):
-            raise InputError("it is not said what the prediction measures")
-
-    # -- labels that come late
-
-    def _kept_size(self, labels: CheckedLabels) -> int:
-        """Return room for a prediction, and for what it measures."""
-        return self.task.predictions.width(labels) + self.task.dim
-
-    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
-        count = len(kept) - self.task.dim
-        prediction = kept[:count].astype(self.task.predictions.dtype)
-        if (prediction != kept[:count]).any():
-            raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
-        predicted = self.task.labels.value(
-            self.task.labels.check(self.task.predictions.value(prediction))
-        )
-        self._check_measured(kept[count:], predicted)
+        step = check_number("step", step, 1e-9, 1e6)
+        exploration = check_number("exploration", exploration, 1e-6, 1.0)
+        super().__init__(Losses(loss, step, exploration, diameter), features, seed)
 
 
 def _spanning(task: Task) -> tuple[list[Any], np.ndarray, np.ndarray]:

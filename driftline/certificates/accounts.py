@@ -69,7 +69,7 @@ class Account:
         self.chance, self.keep = chance, keep
         self.differences = Differences(learner, trace, stream.labels)
         self.inside: Inside | None = None
-        if learner.steps:
+        if learner._fixed.steps:
             own: Any = comparator
             if member and own is None:
                 own = Fixed(np.zeros(learner.weights.shape))
@@ -94,7 +94,8 @@ class Account:
         """
         batch, tells = piece.batch if member is None else member, piece.tells
         target = self.differences.compare(piece, batch)
-        seen = self.learner.seen if self.learner.steps else Watched.alone(batch.columns, tells)
+        steps = self.learner._fixed.steps
+        seen = self.learner.seen if steps else Watched.alone(batch.columns, tells)
         risk = self.asked.told(piece, "risk", batch["risk"])
         self.cost += float((risk - batch["risk"][tells]).sum())
         seen = replace(seen, risk=risk, target_loss=self.asked.told(piece, "target", target))

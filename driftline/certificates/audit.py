@@ -144,11 +144,11 @@ def _certify(
 ) -> Any:
     """Replay a trace, find its differences from the replay, and add up what bounds need."""
     learner = learner_of(trace)
-    if learner.feedback != "full" and sample_weight is not None:
-        words = f"rounds that are learned from {learner.feedback} count once each"
+    if not learner.feedback.full and sample_weight is not None:
+        words = f"rounds that are learned from {learner._fixed.feedback} count once each"
         raise InputError(f"{words}: give no sample weights")
     stream = Stream(trace, learner.task, inputs, labels)
-    kind: Any = Account if learner.feedback == "full" else BanditAccount
+    kind: Any = Account if learner.feedback.full else BanditAccount
     kind = CommitteeAccount if isinstance(trace, CommitteeTrace) else kind
     account = kind(learner, trace, comparator, stream, chance, keep)
     for piece in replay(learner, stream):

@@ -42,7 +42,7 @@ from driftline.comparators.checking import Comparator
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.inputs.taking import take_labels
-from driftline.members.base import dense
+from driftline.members.remembering import dense
 from driftline.regret import Watched
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels
@@ -156,7 +156,7 @@ class BanditAccount(Account):
         if comparator is not None:
             check_comparator(comparator)
             comparator = stream.order.told(comparator)
-        self.carriers = [learner.policies[i] for i in learner.carriers]
+        self.carriers = [learner.policies[i] for i in learner.feedback.carriers]
         self.against = [_Against(learner, policy, comparator) for policy in self.carriers]
         self.slack, self.noise = np.zeros(len(self.carriers)), np.zeros(len(self.carriers))
         #: Maps rows once more, for comparators.
@@ -186,22 +186,22 @@ class BanditAccount(Account):
             tally.rounds,
             tally.risk,
             tally.sampled,
-            learner.guess_loss(self.stream.told) * tally.rounds,
+            learner.feedback.guess_loss(self.stream.told) * tally.rounds,
             findings=self.findings,
-            no_bound=learner.no_bound,
+            no_bound=learner.feedback.no_bound,
             delayed=self.delayed,
         )
         last = np.array([learner.rounds - 1])
         options = []
         for place, policy in enumerate(self.carriers):
-            against, diameter = self.against[place], learner.diameter(policy)
+            against, diameter = self.against[place], learner.feedback.diameter(policy)
             path = 0.5 * diameter + against.path_length
             own = replace(
                 made,
                 policy=policy,
                 comparator_loss=against.total,
                 path_length=against.path_length,
-                price=diameter * path / (learner.parts * float(policy.at(last)[0])),
+                price=diameter * path / (learner.feedback.parts * float(policy.at(last)[0])),
                 slack=float(self.slack[place]),
                 noise=float(self.noise[place]),
             )
@@ -213,7 +213,7 @@ class _Against:
     """The losses of a comparator on mapped rows, inside the ball of a policy."""
 
     def __init__(self, learner: Any, policy: Policy, comparator: Comparator | None):
-        self.learner, self.domain = learner, Ball(learner.diameter(policy))
+        self.learner, self.domain = learner, Ball(learner.feedback.diameter(policy))
         self.comparator, self.last = comparator, np.zeros((0, 0))
         self.total = self.path_length = 0.0
 
@@ -223,7 +223,7 @@ class _Against:
         """Return the comparator's losses of all parts, and add up how far it moves."""
         shape = self.learner.task.layout.weight_rows, vectors.shape[1]
         own = Fixed(np.zeros(shape)) if self.comparator is None else self.comparator
-        losses, begin = np.empty((stop - start, self.learner.parts)), start
+        losses, begin = np.empty((stop - start, self.learner.feedback.parts)), start
         for weights, end in Inside(own, self.domain).pieces(start, stop):
             if weights.shape != shape:
                 raise InputError(
@@ -232,7 +232,7 @@ class _Against:
                 )
             here = slice(begin - start, end - start)
             theta = vectors[here] @ weights.T
-            losses[here] = self.learner.surrogate_losses(theta, np.asarray(labels[here]))
+            losses[here] = self.learner.feedback.surrogate_losses(theta, np.asarray(labels[here]))
             if self.last.size:
                 self.path_length += float(np.linalg.norm(weights - self.last))
             self.last, begin = weights, end

@@ -45,7 +45,7 @@ class Differences:
         self._rows = _as_rows(trace.prediction)
         _check_predictions(learner.task, trace.prediction, labels)
         committee = isinstance(trace, CommitteeTrace)
-        self._steps = not committee and learner.steps
+        self._steps = not committee and learner._fixed.steps
         self._predicted = "not what the learner predicts"
         if committee:
             self._predicted = learner.rule.wrong
@@ -105,7 +105,7 @@ class Differences:
     @property
     def _certain(self) -> bool:
         """Whether risks are target losses."""
-        return isinstance(self.trace, Trace) and bool(self.learner.certain)
+        return isinstance(self.trace, Trace) and bool(self.learner._fixed.certain)
 
     def _targets(self, piece: Piece, batch: Batch) -> np.ndarray:
         """Return the target losses of the recorded predictions in the events that ask for them."""
@@ -119,7 +119,7 @@ class Differences:
         try:
             target[other] = task.many.losses(own[~same], take_labels(piece.labels, other))
         except InputError as error:
-            if self.learner.feedback == "full":  # elsewhere a difference is enough
+            if self.learner.feedback.full:  # elsewhere a difference is enough
                 raise InputError(f"the trace has invalid predictions: {error}") from error
         if (weight := batch.columns.get("sample_weight")) is not None:
             target[other] *= weight[other]

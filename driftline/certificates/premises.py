@@ -22,8 +22,8 @@ def premises_of(learner: Any, first_weights: np.ndarray | None = None) -> Premis
     steps. ``first_weights`` are those before the first round, where they are known.
     """
     task = learner.task
-    if not learner.steps:
-        reason = f"{type(learner).__name__} has no theorem: {learner.no_theorem}"
+    if not learner._fixed.steps:
+        reason = f"{type(learner).__name__} has no theorem: {learner._fixed.no_theorem}"
         most, guess = task.largest_loss, task.guess.words
         return Premises(math.inf, 0.0, 0.0, most, guess, no_theorem=reason, no_bound=reason)
     engine, parts = learner.engine, learner.parts

@@ -127,7 +127,7 @@ class Repeated(OGD):
 
     def follow(self, trace: Trace, order: Order, comparator: Comparator, member: str = "") -> None:
         """Repeat the steps of a trace from now on; errors begin with the name of a ``member``."""
-        if trace.restarted is None and self.restarts:
+        if trace.restarted is None and self._fixed.restarts:
             raise InputError("the trace does not say where the learner started again")
         origin = trace.origin
         assert origin is not None
@@ -205,7 +205,7 @@ def learner_of(trace: Trace | CommitteeTrace) -> Any:
     config, origin = trace.config, trace.origin
     assert origin is not None
     try:
-        made = _stepping(config, origin) if kind.steps else kind.from_config(config)
+        made = _stepping(config, origin) if kind._fixed.steps else kind.from_config(config)
         made.restore(origin)
         return made
     except InputError:

@@ -23,7 +23,7 @@ from driftline.checks.learner_stream import (
     saved,
 )
 from driftline.errors import InputError
-from driftline.learner import OGD, Learner, Ticket
+from driftline.learner import OGD, Facts, Learner, Ticket
 from driftline.losses import Scaled
 from driftline.state import archive
 from driftline.state.loading import load
@@ -138,7 +138,9 @@ def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
             step=made,
             run=recorded,
         )
-        if getattr(ran, "feedback", "full") != "clicks":  # whose loss is that of what was shown
+        if (
+            getattr(ran, "facts", Facts()).feedback != "clicks"
+        ):  # whose loss is that of what was shown
             paid, said = (
                 ran.task.loss(ran.task.predictions.value(recorded), label),
                 trace.target_loss[t],

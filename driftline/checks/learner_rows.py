@@ -8,7 +8,7 @@ from typing import Any
 
 from driftline.checks.base import law
 from driftline.checks.learner_stream import Refused, check_refused, row, saved, spoiled
-from driftline.learner import Learner, Ticket
+from driftline.learner import Facts, Learner, Ticket
 from driftline.typing import Inputs, Labels
 
 __all__ = ["check_rows"]
@@ -21,7 +21,7 @@ def check_rows(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     played.run(inputs[:cut], labels[:cut])
     for one in (learner.copy(), played):
         _check_equal(one, inputs, labels)
-        if getattr(one, "feedback", "full") == "full":
+        if getattr(one, "facts", Facts()).feedback == "full":
             _check_admitted(one, inputs, labels)
         tickets = one.ask_rows(inputs[:3])
         one.forget(tickets[1])

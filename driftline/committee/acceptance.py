@@ -27,8 +27,8 @@ class Acceptance:
     """
 
     def __init__(self, members: Sequence[Member], ragged: bool):
-        self._members = all(member.never_refuses for member in members)
-        self._pairs = {(member.map, member.steps) for member in members}
+        self._members = all(member._fixed.never_refuses for member in members)
+        self._pairs = {(member.map, member._fixed.steps) for member in members}
         mapped = any(member.map is not None for member in members)
         self._possible = self._members and not (ragged and mapped)
         self._limit: tuple[int, float] | None = None  # until the number of features is known

@@ -158,8 +158,8 @@ class Account(Stateful, ABC):
     ``reserves`` what outstanding tickets may cost beyond the book, by their numbers.
     """
 
-    learned: ClassVar[tuple[str, ...]] = ("state", "reserves")
-    derived = ("kinds", "known")
+    _learned: ClassVar[tuple[str, ...]] = ("state", "reserves")
+    _derived = ("kinds", "known")
 
     #: How many numbers must be known of a round until its label comes; reserves are second to last.
     kept: ClassVar[int]

@@ -103,7 +103,7 @@ class Beliefs(Stateful):
     array([1., 0.])
     """
 
-    learned = inherited = ("state",)
+    _learned = _inherited = ("state",)
 
     def __init__(self, nats: np.ndarray):
         self.nats = np.ascontiguousarray(nats, dtype=np.float64)

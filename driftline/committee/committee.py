@@ -36,6 +36,7 @@ from driftline.learner import (
     Waiting,
     check_longer,
     gives_probabilities,
+    tell_rows,
 )
 from driftline.state import Checkpoint, Draws, State
 from driftline.state.loading import member_from
@@ -110,8 +111,8 @@ class Committee(Shell):
 
     _BRANCH = 2
 
-    learned = (
-        *Shell.learned,
+    _learned = (
+        *Shell._learned,
         "members",
         "_all",
         "shares",
@@ -121,7 +122,7 @@ class Committee(Shell):
         "_alarms",
         "_cut_short",
     )
-    derived = ("_groups", "_acceptance")
+    _derived = ("_groups", "_acceptance")
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class Committee(Shell):
                 raise InputError(
                     f"members must be learners such as dl.OGD, but one is {member!r:.80}"
                 )
-            if member.feedback != "full":
+            if not member.feedback.full:
                 raise InputError(
                     f"members of a committee learn from labels, but {member!r:.80} does not: its "
                     "policies are a committee of their own"
@@ -175,7 +176,7 @@ class Committee(Shell):
         self._cut_short = False
         self._shielding = Shield()
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
-        nats, mixes = [member.nats for member in self.members], self.rule.scored
+        nats, mixes = [member._fixed.nats for member in self.members], self.rule.scored
         self._mixture = Mixture(self.members) if mixes else None
         self._beliefs = None
         if not mixes and None not in nats:
@@ -293,7 +294,7 @@ class Committee(Shell):
 
         Expected when tickets were asked for, given the labels of now.
         """
-        paid = self._tell_rows(tickets, labels, None)
+        paid = tell_rows(self, tickets, labels, None)
         assert paid is not None, "there are no tickets"
         return paid[:, : -self._width]
 
@@ -854,35 +855,39 @@ class Committee(Shell):
     @property
     def standardiser(self) -> Standardiser | None:
         """What standardises rows for the first members that have such a map; None if none has."""
-        made = (member.standardiser for member in self.members)
+        return self._standardiser
+
+    @property
+    def _standardiser(self) -> Standardiser | None:
+        made = (member._standardiser for member in self.members)
         return next((one for one in made if one is not None), None)
 
     @property
-    def kept(self) -> np.ndarray | None:
+    def _kept_rows(self) -> np.ndarray | None:
         """The last rows that a member keeps as they came, at most 64; None if none does.
 
         Columns that the member does not read are 0.
         """
-        return next((one for m in self.members if (one := m.kept) is not None), None)
+        return next((one for m in self.members if (one := m._kept_rows) is not None), None)
 
     @property
-    def far(self) -> np.ndarray | None:
+    def _far(self) -> np.ndarray | None:
         """How many cells of each column were far outside for a member that says so, or None."""
-        return next((one for m in self.members if (one := m.far) is not None), None)
+        return next((one for m in self.members if (one := m._far) is not None), None)
 
     @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
         return self.members[0].features
 
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return members and how they are combined as plain data."""
         return {
             "combine": self.combine,
-            "members": [member.config() for member in self.members],
+            "members": [member._config() for member in self.members],
         }
 
-    def state_bytes(
+    def _state_bytes(
         self, features: int, *, classes: int | None = None, sparse: bool = False
     ) -> int:
         """Return about how many bytes the arrays of the state have, before they are allocated.
@@ -891,7 +896,7 @@ class Committee(Shell):
 
         >>> import driftline as dl
         >>> learner = dl.auto(dl.tasks.Multiclass(3), effort="fast")
-        >>> [round(learner.state_bytes(1000, classes=k) / 1e6, 1) for k in (3, 30, 300)]
+        >>> [round(learner._state_bytes(1000, classes=k) / 1e6, 1) for k in (3, 30, 300)]
         [0.8, 2.3, 17.4]
         """
         task = self.task if classes is None else with_classes(self.task, classes)
@@ -930,7 +935,7 @@ class Committee(Shell):
             lines.append("members with features=: their bounds hold for mapped inputs")
         lines += self._bound()
         for member, weight in zip(self.members, self.weights, strict=True):
-            alone = "" if member.steps else f": no theorem, {member.no_theorem}"
+            alone = "" if member.facts.steps else f": no theorem, {member.facts.no_theorem}"
             lines.append(f"  {weight:6.3f}  {member!r}{alone}")
         return "\n".join(lines)
 
@@ -1125,7 +1130,7 @@ class Committee(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return all(member.takes_top for member in self.combined)
+        return all(member._fixed.takes_top for member in self.combined)
 
     def _probabilities_in(self, batch: Batch) -> np.ndarray:
         if self._mixture is None:  # of which the vote is the most probable, whoever predicts

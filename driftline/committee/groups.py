@@ -49,9 +49,9 @@ class Group:
     def choose_fused(self) -> None:
         """Choose the members that play in one compiled call; the others play alone."""
         pairs = list(zip(self.places, self.members, strict=True))
-        self.together = [place for place, member in pairs if member.fuses]
-        self.alone = [(place, member) for place, member in pairs if not member.fuses]
-        self.fusing: list[Any] = [member for member in self.members if member.fuses]
+        self.together = [place for place, member in pairs if member._fixed.fuses]
+        self.alone = [(place, member) for place, member in pairs if not member._fixed.fuses]
+        self.fusing: list[Any] = [member for member in self.members if member._fixed.fuses]
         ends = (self.together[0], self.together[-1] + 1) if self.together else (0, 0)
         #: The places of the members that play together: a slice if these are adjacent.
         self.seats = slice(*ends) if ends[1] - ends[0] == len(self.together) else None

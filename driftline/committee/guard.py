@@ -291,8 +291,8 @@ def sure_of(member: Member, heaviest: float = 1.0) -> Sure | None:
     By facts of its parts: base-2 logistic loss, constant steps from the centre of a ball, no
     restarts, a map whose rows are no longer than a known length.
     """
-    nats = member.nats
-    if not member.steps or nats is None or abs(nats - math.log(2.0)) > 1e-12:
+    nats = member._fixed.nats
+    if not member._fixed.steps or nats is None or abs(nats - math.log(2.0)) > 1e-12:
         return None
     learner: Any = member
     parts = learner.parts
@@ -338,7 +338,7 @@ class Guard(Account):
                 f"for classes and signs; the members for {task!r:.80} have none"
             )
         kinds = [
-            SURE if made is not None else NONE if member.nats is None else SOME
+            SURE if made is not None else NONE if member._fixed.nats is None else SOME
             for made, member in zip(self.known, members, strict=True)
         ]
         more = sets + sets * len(members)

@@ -314,12 +314,12 @@ def _read_blocks(members: Sequence[Member], codes: Categories) -> None:
     """Let members read their columns: not the predictions of a model that come with the rows."""
     first = int(any(isinstance(member, Column) for member in members))
     for member in members:
-        if isinstance(member, Column) or member.block is not None or not (first or codes):
+        if isinstance(member, Column) or member._block is not None or not (first or codes):
             continue
-        if codes and member.form != "codes":
-            member.read(Block(first, categories=codes, form=member.form))
+        if codes and member._fixed.form != "codes":
+            member._read(Block(first, categories=codes, form=member._fixed.form))
         elif first:
-            member.read(Block(first))
+            member._read(Block(first))
 
 
 def guarded(

@@ -313,13 +313,13 @@ class Mixture(Stateful):
     (14,)
     """
 
-    learned = inherited = ("state",)
+    _learned = _inherited = ("state",)
 
     def __init__(self, members: Sequence[Member]):
         self.task, self.members = members[0].task, len(members)
         self.labels = len(list(self.task.answers.labels.all))
         #: Members without probabilities.
-        self.sure = [j for j, member in enumerate(members) if member.nats is None]
+        self.sure = [j for j, member in enumerate(members) if member._fixed.nats is None]
         limit, cost = self.task.predictions.doubt
         self.cost = cost if math.isfinite(limit) else math.inf
         self.state = np.full(TEMPERATURES * (self.members + 1), 1.0 / TEMPERATURES)

@@ -98,7 +98,7 @@ def named(
         dtype=dtype,
     )
     if codes := check_categories(categories):
-        member.read(Block(categories=codes))
+        member._read(Block(categories=codes))
     return Committee([member], seed=seed)
 
 

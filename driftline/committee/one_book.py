@@ -122,11 +122,11 @@ class OneBook(Account):
     """
 
     kept = 5
-    learned = (*Account.learned, "member")
+    _learned = (*Account._learned, "member")
 
     def __init__(self, task: Task, members: Sequence[Member], budget: float, heaviest: float = 1.0):
         heaviest = check_heaviest(heaviest)
-        able = [member.apriori_bound for member in members]
+        able = [member.facts.apriori_bound for member in members]
         known = [made if made is not None and made.steps.monotone else None for made in able]
         promises = [self._promised(own) for own in known]
         self.place = int(np.argmin(promises))

@@ -115,7 +115,7 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
     if not _takes_top(learner):
         return None
     members = learner.members if isinstance(learner, Committee) else [learner]
-    made = [member.top_rows(own) for member, own in zip(members, scores, strict=True)]
+    made = [member._top_rows(own) for member, own in zip(members, scores, strict=True)]
     if not isinstance(learner, Committee):
         return made[0]
     return learner.task.many.average(made, np.tile(learner.weights, (scores.shape[1], 1)))
@@ -135,13 +135,13 @@ def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros((scores.shape[1], classes))
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.takes_top and member.task.answers.zero_one:
-            codes = member.top_rows(own)[:, 0]
+        if member._fixed.takes_top and member.task.answers.zero_one:
+            codes = member._top_rows(own)[:, 0]
             rows = np.flatnonzero(codes >= 0)
             chances[rows, codes[rows]] += weight
             continue
         for row, theta in zip(chances, own, strict=True):
-            atoms, shares = member.drawn_from(theta)
+            atoms, shares = member._drawn_from(theta)
             answers = np.asarray(atoms) >= 0
             np.add.at(row, atoms[answers], weight * shares[answers])
     return chances
@@ -153,10 +153,10 @@ def tagged(learner: Member | Committee, X: Inputs) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros(scores.shape[1:])
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.takes_top:
+        if member._fixed.takes_top:
             chances += weight * (own > 0.0)
             continue
-        means = np.array([member.mean_loss_encoding(theta) for theta in own])
+        means = np.array([member._mean_loss_encoding(theta) for theta in own])
         chances += weight * np.clip(0.5 + 0.5 * means / task.loss_factor, 0.0, 1.0)
     return chances
 

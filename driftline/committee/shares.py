@@ -244,8 +244,8 @@ class Shares(Stateful):
     array([0., 1.])
     """
 
-    learned = ("state",)
-    scratch = ("_work",)
+    _learned = ("state",)
+    _scratch = ("_work",)
 
     def __init__(self, members: int, weighed: np.ndarray | None = None):
         self.members = members
@@ -258,7 +258,7 @@ class Shares(Stateful):
         self.state[HEAD + 2 * sets :] = np.tile(every / np.count_nonzero(every), sets)
         self._work = np.empty(2 * members + (OF_SETS + members) * padded(sets))
 
-    def begin_as(self, other: Shares) -> None:
+    def _begin_as(self, other: Shares) -> None:
         """Begin with the weights of members; all sets count alike."""
         self.of_members[:] = other.of_members
 

@@ -60,7 +60,7 @@ class AlarmLog(Stateful):
     array([204])
     """
 
-    learned = ("state",)
+    _learned = ("state",)
 
     def __init__(self) -> None:
         self.state = np.zeros(HEAD + MOST)

@@ -189,8 +189,8 @@ class Asked(NamedTuple):
 class Engine(Stateful):
     """The weights, in the layout that suits the rows, and the rest of the state as a vector."""
 
-    learned = ("vector", "stored", "transposed", "features")
-    large = ("stored",)
+    _learned = ("vector", "stored", "transposed", "features")
+    _large = ("stored",)
 
     #: Whether one compiled call plays rounds up to an alarm.
     compiled = True
@@ -213,7 +213,7 @@ class Engine(Stateful):
         self.vector[at.RADIUS] = np.inf if radius is None else radius
         self.restore(self._first)
 
-    def begin_as(self, other: Self) -> None:
+    def _begin_as(self, other: Self) -> None:
         """Begin with the weights of another engine."""
         if other.stored is not None:
             self.stored = aligned(other.stored, not other.transposed)

@@ -129,7 +129,7 @@ class RowEstimator(DriftEstimator):
             return False
         if X.shape[1] != known["n_features_in_"] or "feature_names_in_" in known or not len(X):
             return False
-        standardiser = known["learner_"].standardiser
+        standardiser = known["learner_"]._standardiser
         return standardiser is None or not standardiser.sparse
 
     def _looking(self, look: Callable[..., Seen], X: Inputs, *rest: object) -> Seen:
@@ -154,7 +154,7 @@ class RowEstimator(DriftEstimator):
 
     def _alike(self, X: Inputs) -> Inputs:
         """Return rows in the form, dense or sparse, in which they are mapped."""
-        made = self.learner_.standardiser
+        made = self.learner_._standardiser
         if made is None or made.features is None or made.sparse == issparse(X):
             return X
         return csr_array(X) if made.sparse else X.toarray()

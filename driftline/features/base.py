@@ -145,8 +145,8 @@ class Mapper(Stateful, ABC):
     The state is one buffer, in which the map says what is where (:meth:`Map.fields`).
     """
 
-    learned = ("features", "sparse", "state", "mappers")
-    inherited = ("features", "sparse", "state")
+    _learned = ("features", "sparse", "state", "mappers")
+    _inherited = ("features", "sparse", "state")
 
     #: The number of features of rows, and whether these are sparse; None before the first.
     features: int | None = None

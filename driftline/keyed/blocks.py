@@ -190,7 +190,7 @@ class Blocks(Store):
         self.tickets[slot] = worker._tickets
         self.waiting.pop(slot, None)
         if worker.outstanding:
-            self.waiting[slot] = worker._outstanding.to_array(), worker.identify()
+            self.waiting[slot] = worker._outstanding.to_array(), worker._identify()
 
     def put(self, slot: int, state: Any) -> None:
         """Let the worker go on from a state, and keep it."""

@@ -126,7 +126,7 @@ class KeyPlayer:
         if self.task.layout.ragged:
             raise InputError(f"a row is one vector here, but inputs of {self.task!r} have several")
         first: Any = learner
-        text = json.dumps([first.config(), self._fleet.seed_of("")], sort_keys=True)
+        text = json.dumps([first._config(), self._fleet.seed_of("")], sort_keys=True)
         self._origin = hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def play(
@@ -148,7 +148,7 @@ class KeyPlayer:
         key = check_key(key)
         if content is None:
             learner, waiting = self._fleet.learner(key), _Waiting()
-            learner.identify(f"{self._fleet.seed_of(key):032x}")  # equal rows have equal bytes
+            learner._identify(f"{self._fleet.seed_of(key):032x}")  # equal rows have equal bytes
         else:
             learner, waiting = self._read(content)
         play = _Play(self, learner, waiting, now)

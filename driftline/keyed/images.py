@@ -106,7 +106,7 @@ def fits_shared(learner: Learner) -> bool:
     return all(
         isinstance(member, OGD)
         and isinstance(member.engine, CompiledEngine)
-        and (member.mapper is None or member.standardiser is not None)
+        and (member.mapper is None or member._standardiser is not None)
         and member.decoder.deterministic
         for member in learner.members
     )
@@ -191,7 +191,7 @@ class Images(Store):
         """Return a new learner with this seed."""
         live = self._written(self._idle(), self._start, seed)
         if self.shared is not None:
-            live.learner.begin_as(self.shared)
+            live.learner._begin_as(self.shared)
         self._now, self._loose = live, True
         return live.learner
 

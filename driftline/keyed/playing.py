@@ -216,7 +216,7 @@ class TraceOf:
         starts: Mapping[int, np.ndarray],
     ):
         self._columns, self._loop, self._traces, self._keys = columns, loop, traces, keys
-        self._config = fleet._worker.config() if loop else {}
+        self._config = fleet._worker._config() if loop else {}
         self._fleet, self._known, self._starts = fleet, before, starts
 
     def __call__(self, slot: int, rows: np.ndarray) -> Any:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -25,15 +26,15 @@ from driftline.features import Block, Chain, Map, Mapper, Standardise, Standardi
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import trace_rows
+from driftline.learner.facts import Facts
 from driftline.learner.shell import Shell
 from driftline.state import Checkpoint, State
 from driftline.state.arena import grown_places
 from driftline.tasks import Distribution, Task, with_classes
-from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
-__all__ = ["Growth", "Member", "Round", "check_longer", "round_rows"]
+__all__ = ["Growth", "Member", "Played", "Round", "check_longer", "round_rows"]
 
 #: Rows of some kind.
 Met = TypeVar("Met", bound=Rows)
@@ -92,11 +93,10 @@ def check_longer(task: Task, known: int | None, features: int) -> None:
 class Member(Shell):
     """A learner that may sit in a committee."""
 
-    learned: ClassVar[tuple[str, ...]] = (*Shell.learned, "mapper")
+    _learned: ClassVar[tuple[str, ...]] = (*Shell._learned, "mapper")
 
-    #: Whether rounds are gradient steps, which an audit repeats with the recorded step sizes. The
-    #: rounds of other members are played again.
-    steps: ClassVar[bool] = False
+    #: How many features mapped rows have, None before the first.
+    _width: int | None
 
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
@@ -115,7 +115,7 @@ class Member(Shell):
         self.map = features
         self.mapper: Mapper | None = None if features is None else features.mapper()
 
-    def read(self, block: Block) -> None:
+    def _read(self, block: Block) -> None:
         """Let this member, which has not played, see a block of columns before its own map."""
         if self.rounds:
             raise InputError(f"{self!r} has played: which columns it reads is said before")
@@ -125,73 +125,15 @@ class Member(Shell):
     # -- facts
 
     @property
-    def form(self) -> str:
-        """What :func:`driftline.auto` lets it read of categories: a form of a block."""
-        return "codes"
+    def facts(self) -> Facts:
+        """Facts of the learner as it is now: see :class:`~driftline.learner.Facts`."""
+        return replace(self._fixed, in_short=repr(self))
 
-    @property
-    @abstractmethod
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the learner's loss beforehand, "" if one does."""
-
-    @property
-    def apriori_bound(self) -> AprioriBound | None:
-        """The bound that a theorem gives before the first round, None if none does."""
-        return None
-
-    @property
-    @abstractmethod
-    def nats(self) -> float | None:
-        """The factor from the recorded loss to ``-ln p(label)``, None without probabilities.
-
-        Members that have one count in a committee's :class:`~driftline.committee.beliefs.Beliefs`.
-        """
-
-    @property
-    def certain(self) -> bool:
-        """Whether predictions are deterministic: then risks are target losses."""
-        return True
-
-    @property
-    def takes_top(self) -> bool:
-        """Whether the prediction depends on scores alone, and is what :meth:`top_rows` returns."""
-        return True
-
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+    def _top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of integers for each row of scores."""
         return self.task.many.top(scores)
 
-    @property
-    def restarts(self) -> bool:
-        """Whether the learner starts again at an alarm."""
-        return False
-
-    @property
-    def fuses(self) -> bool:
-        """Whether a round can be played together with other members' in one compiled call."""
-        return False
-
-    @property
-    def searchable(self) -> bool:
-        """Whether weights in hindsight, a comparator, can be searched for."""
-        return False
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no finite row of modest size can be refused, by overflow or otherwise."""
-        return False
-
-    @property
-    def in_short(self) -> str:
-        """The member in a few words, for tables."""
-        return repr(self)
-
-    @property
-    @abstractmethod
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
-
-    def state_bytes(
+    def _state_bytes(
         self, features: int, *, classes: int | None = None, sparse: bool = False
     ) -> int:
         """Return about how many bytes the arrays of the state have, before they are allocated.
@@ -215,44 +157,44 @@ class Member(Shell):
     @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
-        return self.width if self.mapper is None else self.mapper.features
+        return self._width if self.mapper is None else self.mapper.features
 
     @property
-    def standardiser(self) -> Standardiser | None:
+    def _standardiser(self) -> Standardiser | None:
         """What standardises the columns that are read, None if the map is another."""
         made = self.mapper
-        if self.block is not None and made is not None and len(made.mappers) == 2:
+        if self._block is not None and made is not None and len(made.mappers) == 2:
             made = made.mappers[1]
         return made if isinstance(made, Standardiser) else None
 
     @property
-    def block(self) -> Block | None:
+    def _block(self) -> Block | None:
         """The columns that are read, None for all."""
         inner = None if self.map is None else self.map.inner
         first = inner.maps[0] if isinstance(inner, Chain) else inner
         return first if isinstance(first, Block) else None
 
     @property
-    def kept(self) -> np.ndarray | None:
+    def _kept_rows(self) -> np.ndarray | None:
         """The last rows that are kept as they came, at most 64; None where none are.
 
         Columns that are not read are 0.
         """
-        made = None if self.standardiser is None else self.standardiser.kept
-        if made is None or self.block is None or self.features is None:
+        made = None if self._standardiser is None else self._standardiser.kept
+        if made is None or self._block is None or self.features is None:
             return made
-        return self.block.undone(made, self.features)
+        return self._block.undone(made, self.features)
 
     @property
-    def far(self) -> np.ndarray | None:
+    def _far(self) -> np.ndarray | None:
         """How many cells of each column were far outside, at more than 20 deviations.
 
         None where that is not known; 0 for categories.
         """
-        found = None if self.standardiser is None else self.standardiser.far
-        if found is None or self.block is None or self.features is None:
+        found = None if self._standardiser is None else self._standardiser.far
+        if found is None or self._block is None or self.features is None:
             return found
-        made, numbers = np.zeros(self.features, dtype=np.int64), self.block.others(self.features)
+        made, numbers = np.zeros(self.features, dtype=np.int64), self._block.others(self.features)
         made[numbers] = found[len(found) - len(numbers) :]
         return made
 
@@ -266,15 +208,11 @@ class Member(Shell):
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them."""
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
-        """Return the prediction at these scores; a random one is drawn by a uniform number."""
-        return self.task.top_prediction(theta)
-
-    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+    def _mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of what is predicted at these scores."""
         return self.task.geometry.encode_loss(self.task.top_prediction(theta), len(theta))
 
-    def drawn_from(self, theta: np.ndarray) -> Distribution:
+    def _drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions at these scores, with their chances."""
         made = self.task.top_prediction(theta)
         return Distribution(np.array([-1 if made is None else made]), np.ones(1))
@@ -357,7 +295,7 @@ class Member(Shell):
 
     def _grown(self, classes: int | None, features: int | None, known: int | None) -> Self:
         """Grow as :meth:`grown` does; new features come after ``known`` ones of the input."""
-        made, state, width = self._like(classes), self.state, self.width
+        made, state, width = self._like(classes), self.state, self._width
         if features is not None:
             check_longer(self.task, known, features)
         places, zero = None, np.zeros(0)
@@ -365,7 +303,9 @@ class Member(Shell):
             if self.mapper is not None:
                 mapper, places = self.mapper.grown(features)
                 state = state.replaced(map=mapper.to_saved())
-                if not self.steps:  # weights of new features are 0, whatever these are mapped to
+                if (
+                    not self._fixed.steps
+                ):  # weights of new features are 0, whatever these are mapped to
                     zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
             else:
                 places = grown_places(width, width + features - known)
@@ -409,9 +349,9 @@ class Member(Shell):
         with self._turn.lock:
             return self._state()
 
-    def check_mapped(self, rows: Rows) -> None:
+    def _check_mapped(self, rows: Rows) -> None:
         """Refuse mapped rows of another length than the member has learned for."""
-        known = self.width
+        known = self._width
         if known is not None and rows.features != known:
             raise InputError(
                 f"mapped inputs have {rows.features} features, but weights are for {known}"
@@ -422,7 +362,7 @@ class Member(Shell):
         if self.mapper is None:
             return rows
         mapped = self.mapper.look_at(rows, start, stop)
-        self.check_mapped(mapped)
+        self._check_mapped(mapped)
         return mapped
 
     def _resumed_mapper(self, state: State) -> Mapper | None:
@@ -455,7 +395,7 @@ class Member(Shell):
             return rows, start, stop
         mapped = self.mapper.piece(rows, start, stop)
         mapped.before = start
-        self.check_mapped(mapped)
+        self._check_mapped(mapped)
         return mapped, 0, stop - start
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -500,7 +440,7 @@ class Member(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return self.takes_top
+        return self._fixed.takes_top
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
-        return Trace.of(batch, self.task, self.config(), origin, digest)
+        return Trace.of(batch, self.task, self._config(), origin, digest)

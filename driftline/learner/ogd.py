@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from driftline.features import Map
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING, TRACE_COLUMNS, WATCHED_COLUMNS
+from driftline.learner.facts import Facts
 from driftline.learner.member import Growth, Member, Round, round_rows
 from driftline.losses import Loss
 from driftline.parts import (
@@ -35,7 +37,7 @@ from driftline.state import Checkpoint, State
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Saved
 
 __all__ = ["OGD"]
 
@@ -51,7 +53,7 @@ def _check_kind(part: object, kind: type, words: str) -> None:
 LARGEST_CONSTANT = 1e9
 
 #: What changes as a learner learns that keeps no account.
-UNWATCHED = (*Member.learned, "engine")
+UNWATCHED = (*Member._learned, "engine")
 
 #: The uniform number of rounds that are learned without predicting, or predicted without drawing;
 #: and many of them, which nobody writes to.
@@ -107,8 +109,8 @@ class OGD(Member):
     (3, 2)
     """
 
-    steps = True
-    scratch = ("_columns", "_prediction")
+    _fixed = Facts(steps=True)
+    _scratch = ("_columns", "_prediction")
 
     def __init__(
         self,
@@ -143,6 +145,7 @@ class OGD(Member):
             raise InputError("first weights are for rows without a map: leave one of both out")
         task = decoder.task
         super().__init__(task, seed, features)
+        self.loss, self.decoder, self.rate, self.domain = loss, decoder, rate, domain
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
         for part in self.parts:
             if isinstance(part, Part):
@@ -157,11 +160,12 @@ class OGD(Member):
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
         self._prediction = task.predictions.rows(1, task.predictions.size)
         self._certain = decoder.deterministic  # asked in every round
+        self._fixed = self._lasting_facts()
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
 
     @property
-    def learned(self) -> tuple[str, ...]:  # type: ignore[override]
+    def _learned(self) -> tuple[str, ...]:  # type: ignore[override]
         """The names of what learning changes; an account against a comparator is among them."""
         return UNWATCHED if self._watch is None else (*UNWATCHED, "_watch", "_tally")
 
@@ -250,15 +254,11 @@ class OGD(Member):
         """
         return self.decoder.distribution(self.scores(x))
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
-        """Return what the decoder draws at these scores by a uniform number."""
-        return self.decoder.draw(theta, uniforms)
-
-    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+    def _mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the decoder's mean loss encoding at these scores."""
         return self.decoder.mean_loss_encoding(theta)
 
-    def drawn_from(self, theta: np.ndarray) -> Distribution:
+    def _drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions that the decoder may draw at these scores, with weights."""
         return self.decoder.distribution(theta)
 
@@ -301,111 +301,56 @@ class OGD(Member):
     # -- facts
 
     @property
-    def loss(self) -> Loss:
-        """The surrogate loss."""
-        return self.parts.loss
-
-    @property
-    def decoder(self) -> Decoder:
-        """The decoder."""
-        return self.parts.decoder
-
-    @property
-    def rate(self) -> Rate:
-        """The rule for step sizes."""
-        return self.parts.rate
-
-    @property
-    def domain(self) -> Domain:
-        """Where weights may lie."""
-        return self.parts.domain
-
-    @property
     def rounds(self) -> int:
         """How many rounds were learned from."""
         return self.engine.rounds
 
     @property
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
+    def _width(self) -> int | None:  # type: ignore[override]
         return self.engine.features
 
     @property
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the learner's loss beforehand, "" if one does."""
-        return no_theorem(self.parts, self.largest_input)
+    def facts(self) -> Facts:
+        """Facts of the learner as it is now: see :class:`~driftline.learner.Facts`."""
+        largest = float(np.sqrt(self.engine.largest_input_sq))
+        return replace(
+            self._fixed,
+            no_theorem=no_theorem(self.parts, largest),
+            apriori_bound=self._apriori_bound(),
+            largest_input=largest,
+        )
 
-    @property
-    def apriori_bound(self) -> AprioriBound | None:
-        """The bound that a theorem gives before the first round, None if none does."""
+    def _apriori_bound(self) -> AprioriBound | None:
         known = math.inf
         if self.map is not None and not self._layout.ragged:  # a round is one row
             known = self.map.longest
         longest = math.hypot(known, self.parts.intercept)
         return apriori_bound(self.parts, self.engine.first_distance, longest)
 
-    @property
-    def form(self) -> str:
-        """One feature for each category; none where the map makes curves and the like."""
-        linear = self.map is None or self.map.inner.same_entries
-        return "one-hot" if linear else "none"
+    def _lasting_facts(self) -> Facts:
+        """Return the facts that never change."""
+        (loss, decoder, rate, domain, _, restart), kernels = self.parts, self.parts.have_kernels
+        parts = [part for part in self.parts if isinstance(part, Part)]
+        modest = all(largest_number(part) <= LARGEST_CONSTANT for part in parts)
+        words = [repr(rate), repr(domain), decoder.in_short, "restarts" if restart else ""]
+        return Facts(
+            steps=True,
+            nats=loss.nats,
+            certain=decoder.deterministic,
+            takes_top=decoder.takes_top,
+            restarts=restart is not None,
+            fuses=isinstance(self.engine, CompiledEngine),
+            searchable=kernels and loss.convex,  # in Python it would take hours
+            never_refuses=modest and kernels and math.isfinite(domain.diameter),
+            in_short=", ".join(filter(None, words)),
+            form="one-hot" if self.map is None or self.map.inner.same_entries else "none",
+        )
 
-    @property
-    def nats(self) -> float | None:
-        """The loss's factor to ``-ln p(label)``."""
-        return self.loss.nats
-
-    @property
-    def certain(self) -> bool:
-        """Whether the decoder is deterministic."""
-        return self.decoder.deterministic
-
-    @property
-    def takes_top(self) -> bool:
-        """Whether the decoder takes the label of highest score."""
-        return self.decoder.takes_top
-
-    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+    def _top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the decoder's predictions of highest score, a row of integers each."""
         return self.decoder.top_rows(scores)
 
-    @property
-    def restarts(self) -> bool:
-        """Whether there is a detector."""
-        return self.parts.restart is not None
-
-    @property
-    def fuses(self) -> bool:
-        """Whether the engine is compiled."""
-        return isinstance(self.engine, CompiledEngine)
-
-    @property
-    def searchable(self) -> bool:
-        """Whether the loss is convex, and parts are compiled: in Python it would take hours."""
-        return self.parts.have_kernels and self.loss.convex
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no step can overflow: inside a ball, with constants of modest size.
-
-        False for parts without kernels, of which this is not known.
-        """
-        parts = [part for part in self.parts if isinstance(part, Part)]
-        modest = all(largest_number(part) <= LARGEST_CONSTANT for part in parts)
-        return modest and self.parts.have_kernels and math.isfinite(self.domain.diameter)
-
-    @property
-    def in_short(self) -> str:
-        """Rate and domain, which is what members of a line-up differ in."""
-        more = [self.decoder.in_short, "restarts" if self.restarts else ""]
-        return ", ".join([repr(self.rate), repr(self.domain), *filter(None, more)])
-
-    @property
-    def largest_input(self) -> float:
-        """The largest norm of an input so far, times the root of its sample weight."""
-        return float(np.sqrt(self.engine.largest_input_sq))
-
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return the learner's parts as plain data."""
         made = {
             k: v.config() if isinstance(v, Part) else v for k, v in self.parts._asdict().items()
@@ -415,7 +360,7 @@ class OGD(Member):
 
     def describe(self) -> str:
         """Say which theorem applies, with its constants, and what is missing."""
-        words = describe(self.parts, self.largest_input, self.engine.first_distance)
+        words = describe(self.parts, self.facts.largest_input, self.engine.first_distance)
         if self.map is None:
             return words
         return f"{words}\nfeatures {self.map!r}: bounds hold for mapped inputs"
@@ -447,7 +392,7 @@ class OGD(Member):
             if isinstance(part, Part):
                 check_plain(part)
         state, arrays = self._state().to_saved()
-        return {"kind": "OGD", "config": self.config(), "state": state}, arrays
+        return {"kind": "OGD", "config": self._config(), "state": state}, arrays
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
@@ -486,7 +431,7 @@ class OGD(Member):
 
     def _copies(self, rows: Rows) -> bool:
         own = self._watch is not None or self.mapper is not None
-        return self._copies_cheaply(rows.size) or own or not self.fuses
+        return self._copies_cheaply(rows.size) or own or not self._fixed.fuses
 
     def _settle(self) -> None:
         self.engine.settle()

@@ -1,92 +1,95 @@
-"""Members that predict classes or signs by scores that are logarithms of chances."""
+r"""Members that predict classes or signs by scores that are logarithms of chances.
+
+A kernel scores a row from a memory, and then updates the memory with the row and its label
+(:data:`driftline.kernels.MEMBER`). The class of highest score is predicted, and the recorded loss
+is :math:`-\ln p(y)`. There is no gradient: the trace has steps of 1 and gradients of 0.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
+from driftline.engines import warn_without_numba
 from driftline.errors import InputError
 from driftline.features import Map
-from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
-from driftline.kernels import round_table
-from driftline.learner import Asked, Member, round_rows
-from driftline.parts import check_plain
-from driftline.state import State
+from driftline.inputs import Rows, refuse
+from driftline.inputs.flags import every, none
+from driftline.kernels import Kernel, round_table
+from driftline.learner import Asked, Facts, Member, round_rows
+from driftline.members.counting import ETA, GRAD, LOSS, RISK, TARGET
+from driftline.members.remembering import REMEMBERED, Remembering, dense
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Saved
+from driftline.typing import CheckedLabels, Label
 
-__all__ = ["EVEN", "ClassMember", "RowMember"]
+__all__ = ["EVEN", "ClassMember"]
 
 #: The share of chances that is given to all classes alike, where a model is sure of one.
 EVEN = 1e-3
 
+NO_NUMBERS = np.zeros(0)
 
-class ClassMember(Member):
-    """Base of members without gradient steps: the class of highest score is predicted."""
+#: Sample weights of rounds that all count once.
+ONCE = np.zeros(0)
 
-    learned: ClassVar[tuple[str, ...]] = (*Member.learned, "_width", "_rounds")
 
-    def __init__(self, task: Task, seed: int | None, features: Map | None):
-        if not isinstance(task, Task) or not self._suits(task):
+class ClassMember(Remembering, Member):
+    """Base of members without gradient steps: the class of highest score is predicted.
+
+    A kind has a kernel, says its ``settings``, and declares the fields of its memory.
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (*Member._learned, *REMEMBERED)
+    _scratch = ("_scores", "_column", "_prediction")
+
+    _fixed = Facts(
+        nats=1.0, never_refuses=True, no_theorem="what is counted makes no gradient steps"
+    )
+
+    #: What plays rounds; None for kinds that score rows and learn from them in Python.
+    kernel: ClassVar[Kernel | None] = None
+
+    def __init__(
+        self, task: Task, features: Map | None, settings: Mapping[str, Any], seed: int | None
+    ):
+        if not isinstance(task, Task) or not task.geometry.classes:
             raise InputError(
                 f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
             )
         super().__init__(task, seed, features)
-        self._width: int | None = None
-        self._rounds = 0
+        if self.kernel is not None:
+            if task.kernels is None:
+                raise InputError(
+                    f"{type(self).__name__} needs a task with kernels, but got {task!r:.80}"
+                )
+            warn_without_numba()
+        self.settings = settings
+        self._forget_all()
         self._classes, self._sign = len(task.labels.all), task.labels.signs
+        self._unshare()
+        self._scores = np.zeros((1, self._classes))
+        self._column = np.empty((round_rows(task), 1))
+        self._prediction = np.empty((1, 1), dtype=np.int64)
 
-    def _suits(self, task: Task) -> bool:
-        """Return whether the member is for tasks like this: classes and signs."""
-        return task.geometry.classes > 0
+    # -- what every kind says
 
-    @abstractmethod
-    def _class_scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of every class of mapped rows, and change nothing."""
+    def _options(self, task: Task) -> dict[str, Any]:
+        return {"task": task, **self.settings}
 
-    # -- facts
+    def constants(self, width: int) -> list[float]:
+        """Return the kernel's constants, for rows of this length."""
+        raise NotImplementedError
 
-    @property
-    def nats(self) -> float | None:
-        """Scores are log-chances, and losses are in nats."""
-        return 1.0
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were learned from."""
-        return self._rounds
-
-    @property
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
-        return self._width
-
-    def describe(self) -> str:
-        """Say what is learned, and that no theorem applies."""
-        return f"{self!r}\nbound    none: {self.no_theorem}"
+    def space(self, width: int) -> int:
+        """Return how many numbers of scratch space the kernel needs at most."""
+        raise NotImplementedError
 
     # -- scores
 
-    def scores(self, x: Input) -> np.ndarray:
-        """Return the scores of an input."""
-        row = self._row(x)
-        with self._turn.lock:
-            self._check_features(row)
-            return self._score_mapped(self._mapped(row))[0]
-
-    def score_rows(self, inputs: Inputs) -> np.ndarray:
-        """Return the scores of many inputs, a row each."""
-        rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
-        self._check_features(rows)
-        with self._turn.lock:
-            return self._score_mapped(self._mapped(rows))
-
     def _score_mapped(self, rows: Rows) -> np.ndarray:
-        """Return the scores of mapped rows."""
         return self._task_scores(self._class_scores(rows))
 
     def _task_scores(self, scores: np.ndarray) -> np.ndarray:
@@ -100,126 +103,129 @@ class ClassMember(Member):
             return Asked(made)
         return Asked(made, task.many.encode_losses(made, task.dim), scores=scores[np.newaxis])
 
-    # -- the state as a value
-
-    @abstractmethod
-    def _learned(self, weights: bool) -> dict[str, Any]:
-        """Return what was learned, by the names of the fields of a state; all if ``weights``."""
-
-    @abstractmethod
-    def _resume(self, state: State) -> None:
-        """Go on from what was learned, which is valid."""
-
-    def _state(self, weights: bool = True) -> State:
-        return State(
-            key=self._draws.key,
-            tickets=self._tickets,
-            **self._waiting,
-            rounds=self.rounds,
-            features=self._width,
-            map=None if self.mapper is None else self.mapper.to_saved(),
-            **self._learned(weights),
-        )
-
-    def _adopt(self, state: State) -> None:
-        self._resume_tickets(state)
-        self._resume(state)
-        self._width, self._rounds = state.features, state.rounds
-
-    def _copies_cheaply(self, size: int) -> bool:
-        return True
-
-    def _origin(self, keep: bool) -> State | None:
-        return self._state() if keep else None
-
-    def _filled(self, origin: State | None, keep: bool) -> State | None:
-        return origin
-
-    # -- files
-
-    def _to_saved(self) -> Saved:
-        for part in (self.task, self.map):
-            if part is not None:
-                check_plain(part)
-        state, arrays = self._state().to_saved()
-        return {"kind": type(self).__name__, "config": self.config(), "state": state}, arrays
-
-    @classmethod
-    @abstractmethod
-    def from_config(cls, config: Json) -> Self:
-        """Return a new member from what :meth:`config` returned."""
-
-    @classmethod
-    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the member from what :meth:`to_saved` returned."""
-        made = cls.from_config(about["config"])
-        made.restore(State.from_saved(about["state"], arrays))
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of every class; any number of threads may call this at once."""
+        assert self.kernel is not None
+        (inputs,) = dense(rows).arrays(0, rows.rounds)
+        made = np.zeros((rows.rounds, self._classes))
+        width = self._width
+        if width is None:
+            width = rows.features
+            memory, constants = self.started(width), self._all_constants(width)
+        else:
+            memory, constants = self.memory, self._ready()[0]
+        labels, rest = np.zeros((0, 1), np.int64), np.zeros((0, 0))
+        given = (inputs, labels, ONCE, constants, memory, np.empty(self.space(width)))
+        good = self.kernel(*given, False, none(0), made, rest, labels)
+        if good < rows.rounds:
+            refuse(rows, good)
         return made
 
-    # -- what a shell asks for
+    # -- rounds
 
-    def _copies(self, rows: Rows) -> bool:
-        return True
+    def _learned_rows(
+        self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Return the scores of every class of some rows, each before it is learned from.
+
+        ``codes`` are those of the labels. Rows of weight 0 are not learned from. For kinds without
+        a kernel.
+        """
+        raise NotImplementedError
 
     def _room(self, labels: CheckedLabels) -> Batch:
         table, columns = round_table(len(labels))
         columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)
         return Batch(columns, table=table)
 
-
-class RowMember(ClassMember):
-    """Base of members that have no kernel: rows are scored and learned from in Python."""
-
-    @abstractmethod
-    def _learned_rows(
-        self, rows: Rows, start: int, stop: int, codes: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """Return the scores of every class of some rows, each before it is learned from.
-
-        ``codes`` are those of the labels. Rows of weight 0 are not learned from.
-        """
-
     def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         assert room.table is not None
-        given = room.columns.get("sample_weight"), room.columns.get("asked")
-        made, table, theta = self._played_rows(rows, start, stop, np.asarray(labels), *given)
-        room["prediction"][:], room.table[:] = made, table
-        if (scores := room.columns.get("scores")) is not None:
-            scores[:] = theta
+        weights, wanted = room.columns.get("sample_weight", ONCE), room.columns.get("scores")
+        given = (np.asarray(labels), room.table, room["prediction"], np.ascontiguousarray(weights))
+        scores = None if wanted is None else np.empty((stop - start, self._classes))
+        asked = room.columns.get("asked")
+        played = self._advance(rows, start, stop, *given, asked, scores)
+        if played < stop - start:
+            refuse(rows, start + played)
+        if wanted is not None and scores is not None:
+            wanted[:] = self._task_scores(scores)
 
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        made, table, theta = self._played_rows(row, 0, 1, np.asarray(label)[np.newaxis])
-        column = np.zeros(round_rows(self.task))
-        column[: len(table)], column[-self.task.dim :] = table[:, 0], theta[0]
-        return made[0], column
+        if self._width is None and not np.isfinite(row.row(0)).all():
+            refuse(row, 0)  # before memory is allocated for it
+        if not self._advance(row, 0, 1, label[np.newaxis], self._column, self._prediction):
+            refuse(row, 0)
+        self._column[-self.task.dim :, 0] = self._task_scores(self._scores)[0]
+        return self._prediction[0], self._column[:, 0]
 
-    def _played_rows(
+    def _advance(
         self,
         rows: Rows,
         start: int,
         stop: int,
         labels: np.ndarray,
-        weights: np.ndarray | None = None,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+        sample_weight: np.ndarray = ONCE,
         asked: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return predictions, columns of the record, and scores."""
-        counts = np.ones(stop - start) if weights is None else weights
-        codes = self.task.labels.codes(labels[:, 0])
-        told = counts if asked is None else np.where(asked, 0.0, counts)
-        scores = self._learned_rows(rows, start, stop, codes, told)
-        theta = self._task_scores(scores)
-        made = self.task.many.top(theta)
-        table, columns = round_table(stop - start)
-        columns["loss"][:] = -counts * scores[np.arange(stop - start), codes]
-        columns["risk"][:] = columns["target_loss"][:] = counts * self.task.many.losses(
-            made, labels
-        )
-        columns["eta"][:] = 1.0
-        learned = stop - start - (0 if asked is None else int(np.count_nonzero(asked)))
-        self._width = rows.features if learned else self._width
-        self._rounds += learned
-        return made, table, theta
+        scores: np.ndarray | None = None,
+    ) -> int:
+        """Play rounds up to the first row that is not finite; return how many were played."""
+        if self.kernel is None:
+            counts = sample_weight if len(sample_weight) else np.ones(stop - start)
+            told = counts if asked is None else np.where(asked, 0.0, counts)
+            own = self._learned_rows(rows, start, stop, self.task.labels.codes(labels[:, 0]), told)
+            self._record(own, labels, counts, trace, predictions, scores)
+            learned = stop - start - (0 if asked is None else int(np.count_nonzero(asked)))
+            self._width = rows.features if learned else self._width
+            self._rounds += learned
+            return stop - start
+        (inputs,) = dense(rows).arrays(start, stop)
+        self._begin(rows)
+        learning = every(len(inputs)) if asked is None else ~asked
+        constants, space = self._ready()
+        codes = self.task.labels.codes(labels)
+        given = (inputs, codes, sample_weight, constants, self.memory, space, True)
+        room = self._scores if scores is None else scores
+        played = int(self.kernel.compiled(*given, learning, room, trace, predictions))
+        if self._sign:
+            predictions *= 2
+            predictions -= 1
+        self._rounds += played if asked is None else int(np.count_nonzero(learning[:played]))
+        return played
+
+    def _unshare(self) -> None:
+        super()._unshare()
+        #: What the kernel needs for rows of a length: this, constants, scratch space.
+        self._sized: tuple[int | None, np.ndarray, np.ndarray] = (None, NO_NUMBERS, NO_NUMBERS)
+
+    def _ready(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the kernel's constants and scratch space for rows of the length that is known."""
+        if (width := self._width) != self._sized[0] and width is not None:
+            self._sized = width, self._all_constants(width), np.empty(self.space(width))
+        return self._sized[1:]
+
+    def _all_constants(self, width: int) -> np.ndarray:
+        """Return the kernel's constants, and behind them when there is no answer."""
+        return np.array([*self.constants(width), *self.task.predictions.doubt], dtype=np.float64)
+
+    def _record(
+        self,
+        made: np.ndarray,
+        labels: np.ndarray,
+        counts: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+        scores: np.ndarray | None,
+    ) -> None:
+        """Write what is recorded of rounds whose classes had these scores."""
+        room, codes = self._scores if scores is None else scores, self.task.labels.codes(labels)
+        room[:] = made[-len(room) :]
+        predictions[:] = self.task.many.top(self._task_scores(made))
+        trace[LOSS] = -counts * made[np.arange(len(made)), codes[:, 0]]
+        trace[RISK] = trace[TARGET] = counts * self.task.many.losses(predictions, labels)
+        trace[ETA], trace[GRAD] = 1.0, 0.0

@@ -9,27 +9,22 @@ all are equal. Nothing is learned.
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
-from driftline.errors import InputError
 from driftline.features import Block
 from driftline.inputs import Rows, SparseRows
-from driftline.learner import Growth
-from driftline.members.classes import EVEN, RowMember
+from driftline.members.classes import EVEN, ClassMember
 from driftline.parts import from_config
-from driftline.state import State
 from driftline.tasks import Task
 from driftline.typing import Json
 
 __all__ = ["Column"]
 
-#: What it remembers.
-NOTHING = np.zeros(0)
 
-
-class Column(RowMember):
+class Column(ClassMember):
     """A model whose predictions are the first value of every row: a class plus 1, 0 for none.
 
     Any other number is no prediction either. It is the model of :func:`driftline.Guarded`, or one
@@ -46,23 +41,14 @@ class Column(RowMember):
     (True, True)
     """
 
+    _fixed = replace(
+        ClassMember._fixed, no_theorem="nothing is known of where its predictions come from"
+    )
+
     def __init__(self, task: Task, *, seed: int | None = 0):
-        super().__init__(task, seed, Block(stop=1))
+        super().__init__(task, Block(stop=1), {}, seed)
 
-    # -- facts
-
-    @property
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the loss beforehand: predictions may be anything."""
-        return "nothing is known of where its predictions come from"
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no finite row can be refused: True."""
-        return True
-
-    def config(self) -> Json:
-        """Return the task as plain data."""
+    def _config(self) -> Json:
         return {"kind": "Column", "task": self.task.config()}
 
     def __repr__(self) -> str:
@@ -97,26 +83,10 @@ class Column(RowMember):
     ) -> np.ndarray:
         return self._said_scores(self.said(rows, start, stop))
 
-    # -- the state as a value
-
-    def _learned(self, weights: bool) -> dict[str, Any]:
-        return {"memory": NOTHING}
-
-    def _checked(self, state: State) -> State:
-        if state.memory is None or state.memory.size or state.weights is not None:
-            raise InputError(f"expected a state without a memory, but got {state!r:.80}")
-        return state
-
-    def _resume(self, state: State) -> None:
-        return
-
-    def _like(self, classes: int | None = None) -> Self:
-        return type(self)(self._with_more(self.task, classes))
-
-    def _add(self, made: Self, state: State, more: Growth) -> State:
-        return state if more.places is None else state.replaced(features=len(more.places))
+    def _for_task(self, task: Task) -> Self:
+        return type(self)(task)
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
-        """Return a new member from what :meth:`config` returned."""
+        """Return a new member from what :meth:`_config` returned."""
         return cls(from_config(config["task"]))

@@ -22,8 +22,8 @@ from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.kernels import MEMBER, Kernel, helper, kernel, sorting_room
 from driftline.learner import MOST_WEIGHT
-from driftline.members.base import (
-    CountingMember,
+from driftline.members.classes import ClassMember
+from driftline.members.counting import (
     all_finite,
     check_weights,
     settle,
@@ -174,7 +174,7 @@ def forest(
     return rows
 
 
-class Forest(CountingMember):
+class Forest(ClassMember):
     """Decision trees, grown anew from the last rows as these become more.
 
     Good where few features decide, by thresholds. Trees that are grown from all kept rows at once

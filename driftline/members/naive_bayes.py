@@ -18,13 +18,13 @@ import numpy as np
 
 from driftline.features import Map, Ranks
 from driftline.kernels import MEMBER, Kernel, helper, kernel
-from driftline.members.base import (
-    CountingMember,
+from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
+from driftline.members.classes import ClassMember
+from driftline.members.counting import (
     all_finite,
     settle,
     weight_of,
 )
-from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
 from driftline.parts import check_number, check_whole
 from driftline.state.arena import Field
 from driftline.tasks import Task
@@ -79,7 +79,7 @@ def naive_bayes(
     return rows
 
 
-class NaiveBayes(CountingMember):
+class NaiveBayes(ClassMember):
     """Counts of every feature's bins in every class, which forget.
 
     Good where many features are each a little informative by themselves.

@@ -20,8 +20,8 @@ import numpy as np
 from driftline.features import Map, Standardise
 from driftline.kernels import MEMBER, Kernel, helper, kernel
 from driftline.learner import MOST_WEIGHT
-from driftline.members.base import (
-    CountingMember,
+from driftline.members.classes import ClassMember
+from driftline.members.counting import (
     all_finite,
     check_weights,
     settle,
@@ -130,7 +130,7 @@ def neighbours(
     return rows
 
 
-class Neighbours(CountingMember):
+class Neighbours(ClassMember):
     """The classes of the nearest among the last rows.
 
     Good where labels depend on rows locally: clusters, curved borders. Rows from before a change

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.inputs import Rows
 from driftline.learner import Growth, Learner, Member
-from driftline.members.classes import EVEN, RowMember
+from driftline.members.classes import EVEN, ClassMember
 from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
 from driftline.state import State
@@ -34,8 +35,11 @@ from driftline.typing import Json, Label
 
 __all__ = ["River", "member_of"]
 
+#: Why no theorem bounds the loss beforehand: the model may do anything.
+UNKNOWN = "nothing is known of what a model of another library does"
 
-class River(RowMember):
+
+class River(ClassMember):
     """A classifier of River as a member: it learns by ``learn_one`` and is asked for chances.
 
     Anything will do that has ``learn_one(x, y)``, and ``predict_proba_one(x)`` or
@@ -76,7 +80,7 @@ class River(RowMember):
     (300, True)
     """
 
-    held = ("model",)
+    _opaque = ("model",)
 
     def __init__(
         self,
@@ -89,13 +93,14 @@ class River(RowMember):
     ):
         check_flag("trusted", trusted)
         check_model(model)
-        super().__init__(task, seed, features)
+        super().__init__(task, features, {}, seed)
         if self._classes > 2 and getattr(model, "_multiclass", None) is False:  # as River says it
             raise InputError(
                 f"{type(model).__name__} is for two classes, not {self._classes}: wrap it, as by "
                 "river.multiclass.OneVsRestClassifier"
             )
         self.trusted = bool(trusted)
+        self._fixed = replace(ClassMember._fixed, never_refuses=self.trusted, no_theorem=UNKNOWN)
         #: The model as it is now.
         self.model = copied(model)
         self._words = type(model).__name__
@@ -105,17 +110,7 @@ class River(RowMember):
 
     # -- facts
 
-    @property
-    def no_theorem(self) -> str:
-        """Why no theorem bounds the loss beforehand: the model may do anything."""
-        return "nothing is known of what a model of another library does"
-
-    @property
-    def never_refuses(self) -> bool:
-        """Whether no finite row can be refused: only if the model is trusted never to raise."""
-        return self.trusted
-
-    def config(self) -> Json:
+    def _config(self) -> Json:
         """Return all but the model as plain data, and that in words."""
         made = {"kind": "River", "task": self.task.config(), "trusted": self.trusted}
         made["model"] = self._words
@@ -128,10 +123,10 @@ class River(RowMember):
     # -- rounds
 
     def _class_scores(self, rows: Rows) -> np.ndarray:
-        made = [self._scores(rows, t, row_of(rows, t)) for t in range(rows.rounds)]
+        made = [self._row_scores(rows, t, row_of(rows, t)) for t in range(rows.rounds)]
         return np.array(made).reshape(rows.rounds, self._classes)
 
-    def _scores(self, rows: Any, t: int, x: dict[int, float]) -> np.ndarray:
+    def _row_scores(self, rows: Any, t: int, x: dict[int, float]) -> np.ndarray:
         """Return the logarithms of the chances of one row."""
         found = self._call(rows, t, asked, self.model, x)
         chances = np.zeros(self._classes)
@@ -170,7 +165,7 @@ class River(RowMember):
         scores = np.empty((stop - start, self._classes))
         for i, t in enumerate(range(start, stop)):
             x, code = row_of(rows, t), int(codes[i])
-            scores[i] = self._scores(rows, t, x)
+            scores[i] = self._row_scores(rows, t, x)
             if weights[i] > 0.0:
                 learn, weight = self.model.learn_one, float(weights[i])
                 learn = learn if weight == 1.0 else partial(learn, w=weight)
@@ -203,7 +198,7 @@ class River(RowMember):
         self._copy = None
         return copied(kept)
 
-    def _learned(self, weights: bool) -> dict[str, Any]:
+    def _memory_fields(self, weights: bool) -> dict[str, Any]:
         return {"model": self._frozen()}
 
     def _checked(self, state: State) -> State:
@@ -214,11 +209,16 @@ class River(RowMember):
     def _resume(self, state: State) -> None:
         self.model, self._copy = copied(state.model), None
 
-    def _like(self, classes: int | None = None) -> Self:
-        task = self._with_more(self.task, classes)
+    def _for_task(self, task: Task) -> Self:
         made = type(self)(task, Absent(), trusted=self.trusted, features=self.map)
         made._words = self._words
         return made
+
+    def _own_bytes(self, width: int, task: Task) -> int:
+        return 0  # nobody knows
+
+    def _filled(self, origin: State | None, keep: bool) -> State | None:
+        return origin
 
     def _model_of(self, saved: Any) -> Any:
         """Return the model of a state, if it can be one of this member."""
@@ -243,7 +243,7 @@ class River(RowMember):
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
-        """Return a member as :meth:`config` says it was made; a state brings the model."""
+        """Return a member as :meth:`_config` says it was made; a state brings the model."""
         task, features = from_config(config["task"]), from_config(config.get("features"))
         made = cls(task, Absent(), trusted=config["trusted"], features=features)
         made._words = str(config["model"])

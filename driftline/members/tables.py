@@ -20,13 +20,13 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import Map, Ranks
 from driftline.kernels import MEMBER, Kernel, helper, kernel
-from driftline.members.base import (
-    CountingMember,
+from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
+from driftline.members.classes import ClassMember
+from driftline.members.counting import (
     all_finite,
     settle,
     weight_of,
 )
-from driftline.members.bins import bin_of, bins_of, counts, cut_of, growth_of, shrink, weight
 from driftline.parts import check_number, check_whole
 from driftline.state.arena import Field, Layout
 from driftline.tasks import Task
@@ -127,7 +127,7 @@ def tables(
     return rows
 
 
-class Tables(CountingMember):
+class Tables(ClassMember):
     """Tables of one or two features; the one that has erred least lately predicts.
 
     Good where few features decide.

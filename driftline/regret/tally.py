@@ -215,4 +215,4 @@ class Tally(Stateful):
         return third + math.sqrt(third**2 + 2.0 * room * log)
 
 
-Tally.learned = tuple(own.name for own in fields(Tally))
+Tally._learned = tuple(own.name for own in fields(Tally))

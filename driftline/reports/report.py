@@ -267,7 +267,7 @@ def _matters(data: ReportData, several: bool) -> str:
     charts = []
     for name in shown[:MOST_CURVES]:
         curve = told.curves[name]
-        if len(curve.values) < 2 or known[name] < LEAST_CURVE:
+        if len(curve.values) < 2 or curve.texts or known[name] < LEAST_CURVE:
             continue
         pairs = zip(told.labels[:MOST_LINES], curve.chances.T, strict=False)
         lines = [Line(label, curve.values, made, k) for k, (label, made) in enumerate(pairs)]

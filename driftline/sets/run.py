@@ -82,7 +82,7 @@ def _check_learner(learner: Any) -> None:
     if not isinstance(learner, Shell):
         raise InputError(f"expected a learner, as by dl.auto(task), but got {learner!r:.80}")
     check_task(learner.task)
-    if learner.feedback != "full":
+    if not learner.feedback.full:
         raise InputError(
             "the level of sets moves by labels, but this learner does not see those that it "
             "missed: give one that learns from labels, as by dl.auto(task)"
@@ -108,16 +108,16 @@ def played(
     checked_stream(learner.task, inputs, labels)
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
-    if len(level.waiting) != learner.waits:
+    if len(level.waiting) != learner._waits:
         raise InputError(
-            f"the learner waits for {learner.waits} labels, and the level for "
+            f"the learner waits for {learner._waits} labels, and the level for "
             f"{len(level.waiting)}: give the level that the learner's last run ended with"
         )
     late, given = None, {"sample_weight": sample_weight, "probabilities": True}
     if delay is None:
         trace = learner.run(inputs, labels, **given)
     else:
-        events, late = learner.run_events(inputs, labels, delay, **given)
+        events, late = learner._run_events(inputs, labels, delay, **given)
         trace = events.rounds_of(late)
     codes = np.asarray(labels).ravel().astype(np.int64)
     codes = learner.task.labels.codes(codes)

@@ -40,7 +40,7 @@ class Stateful:
     """The base of objects that learn.
 
     >>> class Mean(Stateful):
-    ...     learned = ("count", "sums")
+    ...     _learned = ("count", "sums")
     ...     def __init__(self, size):
     ...         self.count, self.sums = 0, np.zeros(size)
     ...     def add(self, x):
@@ -57,46 +57,46 @@ class Stateful:
     """
 
     #: The names of attributes that learning changes.
-    learned: ClassVar[tuple[str, ...]] = ()
+    _learned: ClassVar[tuple[str, ...]] = ()
 
     #: Attributes whose values only the object knows how to copy.
-    held: ClassVar[tuple[str, ...]] = ()
+    _opaque: ClassVar[tuple[str, ...]] = ()
 
     #: Attributes that follow from these, and that a rollback needs as they were.
-    derived: ClassVar[tuple[str, ...]] = ()
+    _derived: ClassVar[tuple[str, ...]] = ()
 
-    #: Attributes that an object may begin with as another one has them: see :meth:`begin_as`.
-    inherited: ClassVar[tuple[str, ...]] = ()
+    #: Attributes that an object may begin with as another one has them: see :meth:`_begin_as`.
+    _inherited: ClassVar[tuple[str, ...]] = ()
 
     #: Those that are learned and may be too large to be copied for every checkpoint.
-    large: ClassVar[tuple[str, ...]] = ()
+    _large: ClassVar[tuple[str, ...]] = ()
 
     #: The names of buffers, which two objects must not share.
-    scratch: ClassVar[tuple[str, ...]] = ()
+    _scratch: ClassVar[tuple[str, ...]] = ()
 
     def copy(self) -> Self:
         """Return an independent copy, which goes on by itself."""
         return _copied(self, {})
 
     @property
-    def inside(self) -> tuple[str, ...]:
+    def _inside(self) -> tuple[str, ...]:
         """The names of what learning changes while the object is in a list of another one."""
-        return self.learned
+        return self._learned
 
-    def begin_as(self, other: Self) -> None:
+    def _begin_as(self, other: Self) -> None:
         """Begin with what another object of the same parts has learned, but has not counted."""
-        for name in self.learned:
+        for name in self._learned:
             own, theirs = getattr(self, name), getattr(other, name)
             if isinstance(own, Stateful):
-                own.begin_as(theirs)
+                own._begin_as(theirs)
             elif type(own) is list:
                 for one, two in zip(own, theirs, strict=True):
-                    one.begin_as(two)
-            elif name in self.inherited:
+                    one._begin_as(two)
+            elif name in self._inherited:
                 setattr(self, name, theirs.copy() if type(theirs) is np.ndarray else theirs)
 
     def _keep(self, name: str) -> Any:
-        """Return what a checkpoint keeps of an attribute that is ``held``."""
+        """Return what a checkpoint keeps of an attribute that is opaque."""
         return getattr(self, name)
 
     def _back(self, name: str, kept: Any) -> Any:
@@ -129,8 +129,8 @@ class Checkpoint:
     def __init__(self, root: Stateful, whole: bool = True):
         self._cells: list[Cell] = []
         owners = dict[Stateful, None]()
-        _collect(root, root.learned, self._cells, owners, whole)
-        self._held = [(own, name, own._keep(name)) for own in owners for name in own.held]
+        _collect(root, root._learned, self._cells, owners, whole)
+        self._held = [(own, name, own._keep(name)) for own in owners for name in own._opaque]
 
     def restore(self) -> None:
         """Roll the object back; this may be done twice."""
@@ -159,14 +159,14 @@ def _collect(
         value = getattr(owner, name)
         kind = type(value)
         how = HOW[kind] if kind in HOW else _how(kind)
-        keep = how == COPIED or (how == ARRAY and (whole or name not in owner.large))
+        keep = how == COPIED or (how == ARRAY and (whole or name not in owner._large))
         cells.append(Cell(owner, name, value, value.copy() if keep else None))
         if how == OBJECT and value not in seen:
-            _collect(value, value.learned, cells, seen, whole)
+            _collect(value, value._learned, cells, seen, whole)
         for own in value if how == LIST else ():
             if own not in seen:
-                _collect(own, own.inside, cells, seen, whole)
-    for name in owner.derived:
+                _collect(own, own._inside, cells, seen, whole)
+    for name in owner._derived:
         cells.append(Cell(owner, name, getattr(owner, name), None))
 
 
@@ -181,8 +181,8 @@ class Leaves:
 
     def __init__(self, root: Stateful):
         owners = dict[Stateful, None]()
-        self._cells = list(_leaves(root, root.learned, owners))
-        self._held = [(owner, name) for owner in owners for name in owner.held]
+        self._cells = list(_leaves(root, root._learned, owners))
+        self._held = [(owner, name) for owner in owners for name in owner._opaque]
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -230,11 +230,11 @@ def _leaves(
         kind = type(value)
         how = HOW[kind] if kind in HOW else _how(kind)
         if how == OBJECT and value not in seen:
-            yield from _leaves(value, value.learned, seen)
+            yield from _leaves(value, value._learned, seen)
         elif how == LIST:
             for own in value:
                 if own not in seen:
-                    yield from _leaves(own, own.inside, seen)
+                    yield from _leaves(own, own._inside, seen)
         elif how != OBJECT and kind is not Draws:
             yield owner, name
 
@@ -244,7 +244,7 @@ def _copied(owner: Any, known: dict[Stateful, Any]) -> Any:
     made = known[owner] = object.__new__(type(owner))
     values = made.__dict__
     values.update(owner.__dict__)
-    for name in owner.learned:
+    for name in owner._learned:
         if name not in values:  # the default of the class
             continue
         value = values[name]
@@ -258,9 +258,9 @@ def _copied(owner: Any, known: dict[Stateful, Any]) -> Any:
             values[name] = [known[own] if own in known else _copied(own, known) for own in value]
         elif how == COPIED:
             values[name] = value.copy()
-    for name in owner.held:
+    for name in owner._opaque:
         values[name] = owner._back(name, owner._keep(name))
-    for name in owner.scratch:
+    for name in owner._scratch:
         if (value := values[name]) is not None:
             values[name] = np.empty_like(value)
     made._unshare()

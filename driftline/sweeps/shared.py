@@ -58,7 +58,7 @@ def sharing_of(learner: Learner) -> Hashable:
     parts, task = own.parts, own.task
     plain = parts.restart is None and not parts.loss.inexact
     if own.mapper is not None:  # all mapped rows are in memory at once
-        plain = plain and own.standardiser is not None and own.mapper.features is None
+        plain = plain and own._standardiser is not None and own.mapper.features is None
     if not plain or task.layout.ragged or task.layout.extra_columns:
         return None
     if learner.rounds or own._tickets or own._watch is not None:

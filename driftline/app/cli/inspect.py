@@ -136,7 +136,7 @@ def _members(committee: Committee) -> Json:
     """Return the members with their weights, as short texts."""
     found = {}
     for j, (member, weight) in enumerate(zip(committee.members, committee.weights, strict=True)):
-        found[f"member {j}"] = f"{weight:.3f}  {member.in_short}"
+        found[f"member {j}"] = f"{weight:.3f}  {member.facts.in_short}"
     return found
 
 

@@ -83,7 +83,7 @@ class CommitteeModel(Model):
     @property
     def waits(self) -> int:
         """How many labels are still to come."""
-        return self.learner.waits
+        return self.learner._waits
 
     @property
     def alarms(self) -> np.ndarray:
@@ -108,7 +108,7 @@ class CommitteeModel(Model):
     @property
     def random(self) -> bool:
         """Whether predictions are random, so that losses differ from expected losses."""
-        return not all(member.certain for member in self.learner.combined)
+        return not all(member._fixed.certain for member in self.learner.combined)
 
     @property
     def far_outside(self) -> dict[str, int]:
@@ -116,7 +116,7 @@ class CommitteeModel(Model):
 
         Categories are not counted.
         """
-        far = self.learner.far
+        far = self.learner._far
         if far is None or not far.any():
             return {}
         columns, counts = self.encoder.columns, far.tolist()
@@ -174,7 +174,7 @@ class CommitteeModel(Model):
         known = self._known(inputs, labels) if probabilities else None
         learner, classes = self._grown(labels)
         given: Json = {"audit": audit, "probabilities": probabilities}
-        trace, late = learner.run_events(inputs, labels, delays, sample_weight=weights, **given)
+        trace, late = learner._run_events(inputs, labels, delays, sample_weight=weights, **given)
         self.learner, self.classes, self.late = learner, classes, True
         self.predicted += int(late.asked.sum())
         asked, events = late.ask_events, trace.probabilities
@@ -318,7 +318,7 @@ class CommitteeModel(Model):
             if "sets" in about:
                 own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
                 made.sets = SetLevel.from_saved(about["sets"], own)
-                if len(made.sets.waiting) != learner.waits:
+                if len(made.sets.waiting) != learner._waits:
                     raise InputError("its sets wait for other labels than its learner")
             wide = made.encoder.features + (made.encoder.champion is not None)
             if learner.features not in (None, wide):

@@ -196,7 +196,7 @@ def audited(
     told = len(members) == 1
     guard = model.learner.guard
     sure = [] if guard is None else [j for j, own in enumerate(guard.known) if own is not None]
-    able = sure or [j for j, member in enumerate(members) if told and member.searchable]
+    able = sure or [j for j, member in enumerate(members) if told and member._fixed.searchable]
     given: list[Any] = [None] * len(members)
     if able:
         best = min(able, key=lambda j: float(model.totals[j]))

@@ -93,7 +93,7 @@ class KeyedModel(Model):
     @property
     def random(self) -> bool:
         """Whether predictions are random, so that losses differ from expected losses."""
-        return not all(member.certain for member in self.learner.prototype.combined)
+        return not all(member._fixed.certain for member in self.learner.prototype.combined)
 
     @property
     def columns(self) -> list[str]:

@@ -318,7 +318,7 @@ class TableModel:
         """Learn from rows with labels and return what was predicted."""
         model = self._model
         if waits := model.waits:
-            last = int(model.learner.waiting[-1])
+            last = int(model.learner._late_numbers[-1])
             raise InputError(
                 f"labels of {waits} rows of its run are still to come: go on by driftline run "
                 f"--resume, or forget these rows by forget(before={last + 1})"
@@ -407,7 +407,7 @@ class TableModel:
         encoder, learner = self._model.encoder, self._one.learner
         more = classes if classes is not None and classes > learner.task.dim else None
         features = encoder.features + (encoder.champion is not None)
-        return learner.state_bytes(features, classes=more, sparse=encoder.sparse)
+        return learner._state_bytes(features, classes=more, sparse=encoder.sparse)
 
     # -- labels that come late
 
@@ -600,11 +600,11 @@ class TableModel:
 
     def _forget(self, ticket: Any, before: Any) -> None:
         learner, level = self._one.learner, self._model.sets
-        waited, kept = learner.waiting, None if level is None else level.waiting
+        waited, kept = learner._late_numbers, None if level is None else level.waiting
 
         def follow() -> None:
             if level is not None and kept is not None:
-                level.waiting = kept[np.isin(waited, learner.waiting)]
+                level.waiting = kept[np.isin(waited, learner._late_numbers)]
 
         try:
             learner.forget(ticket, before=before)
@@ -632,7 +632,8 @@ class TableModel:
         if rows is not None:
             batch = self._batch(self._given(rows), labelled=False, learning=False)
             inputs = self._inputs(batch)
-        return explain(learner, inputs, names=self._model.encoder.feature_names, labels=labels)
+        names, texts = self._model.encoder.feature_names, self._model.encoder.texts
+        return explain(learner, inputs, names=names, labels=labels, categories=texts)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data, for :func:`driftline.load`."""

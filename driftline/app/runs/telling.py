@@ -37,7 +37,7 @@ def report_data_of(
     weights, names = None, list[str]()
     if len(members) > 1:
         shares = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
-        weights, names = share_of_kinds(shares, [member.config() for member in members])
+        weights, names = share_of_kinds(shares, [member._config() for member in members])
     certificate = summary["certificate"]
     data = ReportData(
         Path(str(summary.get("file", "run"))).name,
@@ -84,9 +84,10 @@ def report_data_of(
 
 def _explained(model: Model) -> Explanation | None:
     """Explain the learner; None where features are not columns, or too many."""
-    labels, kept = model.encoder.labels, model.learner.kept
+    labels, kept = model.encoder.labels, model.learner._kept_rows
     if not gives_probabilities(model.learner.task) or kept is None or len(kept) < 2:
         return None
     if kept.shape[1] > MOST_FEATURES:
         return None
-    return explain(model.learner, names=model.encoder.feature_names, labels=labels.outcomes)
+    names, texts = model.encoder.feature_names, model.encoder.texts
+    return explain(model.learner, names=names, labels=labels.outcomes, categories=texts)

@@ -64,7 +64,7 @@ def model_of(body: ModelBody) -> bytes:
 def _packed(model: TableModel) -> bytes:
     """Return the file of a model, with the id of its learner: it goes to the log, and a replay."""
     if model.key is None:
-        model.learner.identify()
+        model.learner._identify()
     return archive.packed(*model.to_saved())
 
 

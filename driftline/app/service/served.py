@@ -22,7 +22,7 @@ from driftline.app.service.sizes import (
 )
 from driftline.committee import Committee
 from driftline.errors import InputError
-from driftline.learner import Learner, Member, Ticket
+from driftline.learner import Facts, Learner, Member, Ticket
 from driftline.state.loading import loaded
 from driftline.typing import Json, Saved
 
@@ -292,7 +292,7 @@ class LearnerServed(Served):
     def _check_features(self, features: int) -> None:
         if isinstance(self.learner, (Member, Committee)):
             what = f"{features:,} features, for {self.learner.task!r:.80},"
-            check_size(self.learner.state_bytes(features), self._memory, what)
+            check_size(self.learner._state_bytes(features), self._memory, what)
 
     def check_rows(self, rows: Sequence[Any]) -> list[Any]:
         """Refuse rows that are no vectors of the learner's length, or no arrays of items."""
@@ -328,7 +328,7 @@ class LearnerServed(Served):
 
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows."""
-        if numbers is not None and getattr(self.learner, "feedback", "full") != "full":
+        if numbers is not None and getattr(self.learner, "facts", Facts()).feedback != "full":
             raise InputError("a learner that does not see labels keeps its tickets: no mode=token")
         tickets = self.learner.ask_rows(self._inputs(rows), numbers=numbers)
         return [Asked({"prediction": _plain(ticket.prediction)}, ticket) for ticket in tickets]
@@ -420,7 +420,7 @@ class LearnerServed(Served):
             "task": repr(learner.task),
             "features": learner.features,
             "learner": type(learner).__name__,
-            "feedback": getattr(learner, "feedback", "full"),
+            "feedback": getattr(learner, "facts", Facts()).feedback,
         }
 
 
@@ -434,7 +434,7 @@ def served_from(
     if "table" in about:
         model = TableModel.from_saved("the model", about, arrays)
         if id and model.key is None:
-            model.learner.identify(id)
+            model.learner._identify(id)
         return TableServed(model, memory)
     paid = about.get("paid", 0.0)
     if type(paid) not in (int, float) or not 0.0 <= paid <= LARGEST:
@@ -444,7 +444,7 @@ def served_from(
         raise InputError(f"expected a model of a table or a learner, but got {learner!r:.80}")
     made = LearnerServed(learner, float(paid), memory)
     if id:
-        made.learner.identify(id)  # type: ignore[attr-defined]
+        made.learner._identify(id)  # type: ignore[attr-defined]
     return made
 
 

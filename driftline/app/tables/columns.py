@@ -100,8 +100,13 @@ class Columns:
     @property
     def categories(self) -> dict[int, int]:
         """How many categories each column of texts has."""
+        return {place: len(texts) for place, texts in self.texts.items()}
+
+    @property
+    def texts(self) -> dict[int, tuple[str, ...]]:
+        """The categories of each column of texts."""
         every = enumerate(self.columns)
-        return {place: len(c.categories) for place, c in every if c.kind == "text"}
+        return {place: c.categories for place, c in every if c.kind == "text"}
 
     @property
     def numbers(self) -> dict[str, int]:

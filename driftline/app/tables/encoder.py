@@ -118,10 +118,15 @@ class Encoder:
         return made if self.champion is None else [self.champion, *made]
 
     @property
+    def texts(self) -> dict[int, tuple[str, ...]]:
+        """The texts whose places numbers of an input are, by the number of the feature."""
+        made = {} if isinstance(self.columns, int) else self.columns.texts
+        return {place + (self.champion is not None): texts for place, texts in made.items()}
+
+    @property
     def categories(self) -> dict[int, int]:
         """Which numbers of an input are places of texts, and how many texts are known of each."""
-        made = {} if isinstance(self.columns, int) else self.columns.categories
-        return {place + (self.champion is not None): count for place, count in made.items()}
+        return {place: len(texts) for place, texts in self.texts.items()}
 
     def bind(
         self,

@@ -122,6 +122,14 @@ def over(learner, stream):
     return play
 
 
+def blocks():
+    """Return rows whose second column is a category."""
+    inputs, scores = dense()
+    inputs = inputs.copy()
+    inputs[:, 1] = np.clip(np.round(3.0 + inputs[:, 1]), -1, 6)
+    return inputs, ((inputs[:, 1] % 2 > 0) ^ (scores[:, 0] > 0)).astype(int)
+
+
 def grown():
     inputs, scores = dense()
     two, three = scores[:, :2].argmax(axis=1), scores[:, :3].argmax(axis=1)
@@ -251,6 +259,7 @@ def cases():
         "weighted": weighted(lambda: dl.OGD(LOGISTIC)),
         "weighted auto": weighted(lambda: dl.auto(THREE)),
         "grown": grown,
+        "auto of blocks": over(lambda: dl.auto(T.Multiclass(2), categories={1: 5}), blocks),
         "told": told,
         "auto": auto(THREE),
         "auto binary": auto(T.Binary()),

@@ -13,6 +13,7 @@ numbers for each feature.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -161,7 +162,7 @@ class Neighbours(ClassMember):
 
     kernel: ClassVar[Kernel] = neighbours
 
-    form = "none"  # distances of codes mean nothing
+    _fixed = replace(ClassMember._fixed, form="none")  # distances of codes mean nothing
 
     def __init__(
         self,

@@ -18,7 +18,6 @@ from driftline.kernels.linalg import add_scaled, dot
 from driftline.kernels.loop import build_loop, build_round, enter_group
 from driftline.kernels.part import row_of
 from driftline.kernels.products import product
-from driftline.kernels.round import assemble
 from driftline.kernels.signatures import CHAINS
 from driftline.kernels.sweeps import add_to_row, sweep
 
@@ -138,15 +137,11 @@ def play_chains(
     code, params, given, labels, extras, weights, shadow, state, buffer, trace, predictions
 ):
     """Play until an alarm or a refused round; return how many rounds were played."""
-    m, intercept, (inputs, starts) = (
-        assemble(code, params, state, buffer),
-        code[at.INTERCEPT],
-        given,
-    )
+    intercept, (inputs, starts) = code[at.INTERCEPT], given
     tags, columns = weights.shape
     gradient = buffer[buffer.size - weights.size :].reshape(tags, columns)
     pairs, rounds = columns - inputs.shape[1] - intercept, starts.size - 1
     rows = Chains(
         rounds, inputs, starts, tags, pairs, weights, weights, shadow, intercept, gradient
     )
-    return play_groups(m, rows, labels, extras, trace, predictions)
+    return play_groups((code, params, state, buffer), rows, labels, extras, trace, predictions)

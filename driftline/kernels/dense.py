@@ -71,7 +71,7 @@ def play_dense(
     code, params, given, labels, extras, weights, shadow, state, buffer, trace, predictions
 ):
     """Play until an alarm or a refused round; return how many rounds were played."""
-    m, (inputs,) = assemble(code, params, state, buffer), given
+    m, (inputs,) = assemble(code, params, state, buffer, code[at.OUTPUTS]), given
     for k in range(weights.shape[0]):
         m.steps[k] = 0.0
     rows = Dense(inputs.shape[0], inputs, weights, weights, shadow, code[at.INTERCEPT])

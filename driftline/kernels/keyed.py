@@ -77,7 +77,7 @@ def play_keyed(
             if turn:
                 own, state = shared[0], shared_states[0]
                 table, column, place = shared_trace, 0, rounds
-            m = assemble(code, params, state, buffer)
+            m = assemble(code, params, state, buffer, code[at.OUTPUTS])
             for k in range(own.shape[0]):
                 m.steps[k] = 0.0
             rows = Dense(rounds, inputs, own, own, nobody, code[at.INTERCEPT])

@@ -3,7 +3,7 @@
 What depends on the kind of rows are five helpers. They get the machine ``m``, the named tuple
 ``rows`` of this kind, and the number ``t`` of the round:
 
-- ``enter(m, rows, labels, t)`` returns the machine for as many scores as the round has, and the
+- ``enter(given, rows, labels, t)`` returns the machine for as many scores as a round has, and the
   label;
 - ``score(m, rows, t)`` writes scores to ``m.theta``, and returns the squared norm of the input;
 - ``compare(m, rows, t)`` writes the comparator's scores to ``m.encoded``;
@@ -23,11 +23,11 @@ from driftline.kernels.round import (
     FARTHEST_SQ,
     alarmed,
     asks,
+    assemble,
     choose_step,
     finish_step,
     play_round,
     refresh,
-    resized,
     watch,
     write_scores,
 )
@@ -87,15 +87,16 @@ def build_round(
 
 
 def build_loop(enter: Callable[..., object], play: Callable[..., int]) -> Callable[..., int]:
-    """Make the loop over a kind of rows: ``loop(m, rows, labels, extras, trace, predictions)``.
+    """Make the loop over a kind of rows: ``loop(given, rows, labels, extras, trace, predictions)``.
 
+    What is given goes to ``enter``: a machine, or what it is assembled from for each round.
     It plays until an alarm or a refused round, and returns how many rounds were played.
     """
 
     @helper
-    def loop(machine, rows, labels, extras, trace, predictions):
+    def loop(given, rows, labels, extras, trace, predictions):
         for t in range(rows.rounds):
-            m, label = enter(machine, rows, labels, t)
+            m, label = enter(given, rows, labels, t)
             outcome = play(m, rows, t, label, extras[t], trace, t, predictions[t])
             if outcome == LEFT_OUT:
                 return t
@@ -113,10 +114,10 @@ def enter_row(m, rows, labels, t):
 
 
 @helper
-def enter_group(m, rows, labels, t):
+def enter_group(given, rows, labels, t):
     """Enter a round of several rows, each with a score for every tag, and then those of pairs."""
     first, stop = rows.starts[t], rows.starts[t + 1]
-    return resized(m, (stop - first + rows.pairs) * rows.tags), labels[first:stop]
+    return assemble(*given, (stop - first + rows.pairs) * rows.tags), labels[first:stop]
 
 
 @helper

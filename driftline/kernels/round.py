@@ -55,8 +55,8 @@ Machine = namedtuple(
 
 
 @helper
-def assemble(code, params, state, buffer):
-    """Give names to the parts of a program's parameters and buffers, for as many scores as it has.
+def assemble(code, params, state, buffer, size):
+    """Give names to the parts of a program's parameters and buffers, for ``size`` scores.
 
     A loop may have room of its own behind them in the buffer.
     """
@@ -73,40 +73,15 @@ def assemble(code, params, state, buffer):
         state,
         part(state, at.MEMORY, memory),
         part(state, at.MEMORY + memory, state.size - at.MEMORY - memory),
-        part(buffer, 0, d),
-        part(buffer, d, d),
-        part(buffer, 2 * d, d),
-        part(buffer, 3 * d, d),
-        part(buffer, 4 * d, d),
-        part(buffer, 5 * d, d),
+        part(buffer, 0, size),
+        part(buffer, d, size),
+        part(buffer, 2 * d, size),
+        part(buffer, 3 * d, size),
+        part(buffer, 4 * d, size),
+        part(buffer, 5 * d, size),
         part(buffer, 6 * d, code[at.WORK]),
         part(buffer, work, code[at.SCRATCH]),
         part(buffer, scratch, memory),
-    )
-
-
-@helper
-def resized(m, size):
-    """Return the machine for a round of fewer scores."""
-    return Machine(
-        m.code,
-        m.task,
-        m.loss,
-        m.decoder,
-        m.rate,
-        m.detector,
-        m.state,
-        m.memory,
-        m.seen,
-        part(m.theta, 0, size),
-        part(m.target, 0, size),
-        part(m.grad, 0, size),
-        part(m.mean, 0, size),
-        part(m.encoded, 0, size),
-        part(m.steps, 0, size),
-        m.work,
-        m.scratch,
-        m.undo,
     )
 
 

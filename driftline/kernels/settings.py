@@ -51,25 +51,25 @@ def play_settings(
         extra, input_sq = extras[t], 0.0
         offset = call_encode(codes[0, at.ENCODE], (labels[t], task, target))
         for s in range(settings):
-            m = assemble(codes[s], params[s], states[s], buffers[s])
+            m = assemble(codes[s], params[s], states[s], buffers[s], outputs)
             input_sq = score(m, rows_for(inputs, weights[s], intercept), t)
         if not input_sq < FARTHEST_SQ:
             for s in range(settings):
                 played[s] = min(played[s], t)
             break
         for s in range(settings):
-            m = assemble(codes[s], params[s], states[s], buffers[s])
+            m = assemble(codes[s], params[s], states[s], buffers[s], outputs)
             loss = call_loss(m.code[at.LOSS], (m.theta, target, m.loss, m.work, m.grad))
             traces[s, at.LOSS_ROW, t] = loss
             if not np.isfinite(loss):
                 played[s] = min(played[s], t)
         for s in range(settings):
-            m = assemble(codes[s], params[s], states[s], buffers[s])
+            m = assemble(codes[s], params[s], states[s], buffers[s], outputs)
             given = (m.theta, target, offset, m.decoder, m.work, m.code[at.VALUES], m.loss)
             more = (m.code[at.MIX], m.scratch, m.mean)
             traces[s, at.RISK_ROW, t] = call_decode(m.code[at.DECODE], given + more)
         for s in range(settings):
-            m = assemble(codes[s], params[s], states[s], buffers[s])
+            m = assemble(codes[s], params[s], states[s], buffers[s], outputs)
             drawn = (m.mean, m.task, extra, m.scratch, predictions[s], m.encoded)
             call_draw(m.code[at.DRAW], drawn)
             traces[s, at.TARGET_ROW, t] = max(0.0, inner(target, m.encoded) + offset)
@@ -77,7 +77,7 @@ def play_settings(
             if played[s] <= t:
                 continue
             own, trace = weights[s], traces[s]
-            m = assemble(codes[s], params[s], states[s], buffers[s])
+            m = assemble(codes[s], params[s], states[s], buffers[s], outputs)
             grad_sq = inner(m.grad, m.grad) * input_sq
             eta = choose_step(m, grad_sq, input_sq, extra, trace, t)
             if eta < 0.0:

@@ -68,7 +68,10 @@ def play_sparse(
     code, params, given, labels, extras, weights, shadow, state, buffer, trace, predictions
 ):
     """Play until an alarm or a refused round; return how many rounds were played."""
-    m, whole = assemble(code, params, state, buffer), weights.reshape(1, weights.size)
+    m, whole = (
+        assemble(code, params, state, buffer, code[at.OUTPUTS]),
+        weights.reshape(1, weights.size),
+    )
     values, columns, starts = given
     rounds, intercept = starts.size - 1, code[at.INTERCEPT]
     rows = Sparse(rounds, values, columns, starts, weights, whole, shadow, intercept)

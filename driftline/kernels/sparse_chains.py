@@ -22,7 +22,6 @@ from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
 from driftline.kernels.loop import build_loop, build_round, enter_group
 from driftline.kernels.prefetch import prefetch_rows
-from driftline.kernels.round import assemble
 from driftline.kernels.signatures import SPARSE_CHAINS
 from driftline.kernels.sweeps import add_to_row
 
@@ -143,7 +142,7 @@ def play_sparse_chains(
 ):
     """Play until an alarm or a refused round; return how many rounds were played."""
     values, columns, places, starts, features = given
-    m, intercept = assemble(code, params, state, buffer), code[at.INTERCEPT]
+    intercept = code[at.INTERCEPT]
     height, tags = weights.shape
     most, rounds = 0, starts.size - 1
     for t in range(rounds):
@@ -167,4 +166,4 @@ def play_sparse_chains(
         buffer[end - 2 * most : end - most].view(np.int64),
         buffer[end - most * (tags + 2) : end - 2 * most].reshape(most, tags),
     )
-    return play_groups(m, rows, labels, extras, trace, predictions)
+    return play_groups((code, params, state, buffer), rows, labels, extras, trace, predictions)

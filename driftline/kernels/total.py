@@ -50,7 +50,7 @@ over_sparse = build_total(sparse.compare, sparse.move)
 @kernel(TOTAL)
 def total_dense(code, params, inputs, labels, weights, state, buffer, gradient):
     """Add up losses over dense rows; add their gradients to ``gradient``."""
-    m, intercept = assemble(code, params, state, buffer), code[at.INTERCEPT]
+    m, intercept = assemble(code, params, state, buffer, code[at.OUTPUTS]), code[at.INTERCEPT]
     rows = dense.Dense(inputs.shape[0], inputs, gradient, gradient, weights, intercept)
     return over_dense(m, rows, labels)
 
@@ -59,7 +59,7 @@ def total_dense(code, params, inputs, labels, weights, state, buffer, gradient):
 def total_sparse(code, params, values, columns, starts, labels, weights, state, buffer, gradient):
     """Do the same over CSR rows; weights and gradient have a row per feature."""
     m, intercept, rounds = (
-        assemble(code, params, state, buffer),
+        assemble(code, params, state, buffer, code[at.OUTPUTS]),
         code[at.INTERCEPT],
         starts.size - 1,
     )

@@ -51,12 +51,13 @@ def test_a_learner_needs_neither_scipy_nor_scikit_learn():
 
 
 RUN = """
-import json, driftline as dl
+import json, numpy as np, driftline as dl
 stream = dl.streams.LabelFlips(rounds=50, flips=1)
 trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream, seed=0)
 from pathlib import Path
 from driftline.kernels import cache_directory, dense
-folder, stats = cache_directory(Path(dense.__file__)), dense.play_dense.compiled.stats
+loop = dense.play_dense[np.dtype(float)]
+folder, stats = cache_directory(Path(dense.__file__)), loop.compiled.stats
 print(json.dumps([trace.risk.sum(), str(folder), sum(stats.cache_hits.values())]))
 """
 
@@ -149,12 +150,13 @@ def test_the_cache_knows_the_files_of_all_that_a_kernel_calls():
 def test_all_parts_share_one_compiled_loop():
     X, y = np.eye(3), np.array([0, 1, 2])
     task = dl.tasks.Multiclass(3)
-    before = len(play_dense.compiled.overloads)
+    loop = play_dense[np.dtype(float)]
+    before = len(loop.compiled.overloads)
     for loss in (dl.losses.Logistic(task), dl.losses.SmoothHinge(task)):
         for make in (dl.decoders.UniformMix, dl.decoders.GapOptimal, dl.decoders.StepOptimal):
             for rate in (dl.rates.Polyak(), dl.rates.AdaGrad(), dl.rates.Constant()):
                 dl.OGD(loss, make(loss), rate).run(X, y)
-    assert len(play_dense.compiled.overloads) == before == 1
+    assert len(loop.compiled.overloads) == before == 1
 
 
 @kernel(POINT)
@@ -180,7 +182,7 @@ def test_sorting_is_stable_at_every_size(n):
 
 
 def test_kernels_are_named():
-    assert repr(play_dense) == "<kernel driftline.kernels.dense.play_dense>"
+    assert repr(play_dense[np.dtype(float)]) == "<kernel driftline.kernels.dense.play_dense>"
 
 
 def test_a_kernel_typed_at_a_prompt_is_compiled():

@@ -323,3 +323,17 @@ def test_a_row_of_another_kind_is_refused_and_the_next_is_learned(effort, first,
         assert played[0].prediction == played[1].prediction
     late = [learner.run(first(X[45:]), y[45:]).member_risk for learner in (one, two)]
     assert np.array_equal(*late)
+
+
+def test_a_committee_that_left_members_out_goes_on_from_any_state():
+    rows = np.random.default_rng(0).normal(size=(12, 40))
+    labels = (rows[:, 0] > 0).astype(int)
+    one, other = dl.auto(dl.tasks.Multiclass(2)), dl.auto(dl.tasks.Multiclass(2))
+    first = one.state
+    one.learn_rows(rows[:6], labels[:6])
+    later = one.state
+    for own, learned in ((first, 0), (later, 6), (first, 0)):
+        one.restore(own)
+        assert one.rounds == learned
+    expected = other.run(rows, labels)
+    assert np.array_equal(one.run(rows, labels).member_risk, expected.member_risk)

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from interrupting import Operation, attack, some_of
 
 import driftline as dl
+from driftline.keyed import images
 
-pytestmark = pytest.mark.usefixtures("no_ids")
+pytestmark = pytest.mark.usefixtures("no_ids", "few_live")
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((120, 6)), RNG.integers(0, 3, 120)
@@ -24,6 +25,13 @@ TAGS = RNG.integers(0, 2, (120, 4))
 RANKS = np.argsort(RNG.standard_normal((120, 4)), axis=1)
 
 ogd = functools.partial(dl.OGD, LOSS)
+
+
+@pytest.fixture
+def few_live(monkeypatch):
+    """Let two learners of keys be live at a time."""
+    for name in ("FEWEST", "MOST"):
+        monkeypatch.setattr(images, name, 2)
 
 
 def row(rows, t):
@@ -139,6 +147,18 @@ def of_keys(name, make, **options):
     return {f"{name}: {key}": own for key, own in operations.items()}
 
 
+def crowded(play):
+    """Return an operation on more keys than are live, each with rows in a journal."""
+
+    def before(fleet):
+        for t in range(12):
+            fleet.step(int(t % 4), X[t], Y[t])
+        for t in range(12, 15):
+            fleet.step(int(t % 2), X[t], Y[t])
+
+    return Operation(lambda: dl.Keyed(mapped()), before, play)
+
+
 bandit = functools.partial(dl.bandit.Bandit, TASK)
 tags = functools.partial(dl.bandit.Clicks, dl.tasks.Multilabel(4))
 from_loss = functools.partial(
@@ -241,6 +261,15 @@ OPERATIONS = {
     **of_keys("keyed by states", mapped),
     **of_keys("keyed bandits", bandit),
     **of_keys("keyed committees", fast),
+    "many keys: step": crowded(lambda f, _: f.step(2, X[40], Y[40])),
+    "many keys: predict": crowded(lambda f, _: f.predict(2, X[40])),
+    "many keys: save": crowded(lambda f, _: f.to_saved()),
+    "many keys: evict": crowded(lambda f, _: f.evict(most=2)),
+    "keyed: evict": Operation(
+        functools.partial(dl.Keyed, ogd()),
+        lambda f: f.learn_rows(KEYS[:6], X[:6], Y[:6]),
+        lambda f, _: f.evict(most=2),
+    ),
 }
 
 ERRORS = KeyboardInterrupt, MemoryError

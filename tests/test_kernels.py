@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import driftline as dl
 from driftline.kernels import (
     POINT,
+    Kernel,
     cache,
     helper,
     kernel,
@@ -49,12 +51,13 @@ def test_a_learner_needs_neither_scipy_nor_scikit_learn():
 
 
 RUN = """
-import json, driftline as dl
+import json, numpy as np, driftline as dl
 stream = dl.streams.LabelFlips(rounds=50, flips=1)
 trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream, seed=0)
 from pathlib import Path
 from driftline.kernels import cache_directory, dense
-folder, stats = cache_directory(Path(dense.__file__)), dense.play_dense.compiled.stats
+loop = dense.play_dense[np.dtype(float)]
+folder, stats = cache_directory(Path(dense.__file__)), loop.compiled.stats
 print(json.dumps([trace.risk.sum(), str(folder), sum(stats.cache_hits.values())]))
 """
 
@@ -103,15 +106,57 @@ def test_the_cache_is_named_after_the_sources_that_a_kernel_depends_on(tmp_path,
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["from pieces import one", "import pieces", "from . import pieces", "from .pieces import *"],
+)
+def test_the_cache_knows_what_a_file_of_a_user_imports(words, tmp_path):
+    digests = list[str]()
+    for value in (1, 1, 2):
+        folder = tmp_path / f"{len(digests)}" / "mine"
+        folder.mkdir(parents=True)
+        (folder / "own.py").write_text(
+            f"import numpy as np\n{words}\nfrom driftline.kernels import helper"
+        )
+        (folder / "pieces.py").write_text(f"one = {value}")
+        digests.append(cache.sources_digest(folder / "own.py"))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_cache_knows_the_files_of_all_that_a_kernel_calls():
+    def called(function, known):
+        for name in function.__code__.co_names:
+            own = function.__globals__.get(name)
+            own = getattr(own, "py_func", getattr(own, "function", own))
+            if own not in known and getattr(own, "__module__", "").startswith("driftline"):
+                if hasattr(own, "__code__"):
+                    known.add(own)
+                    called(own, known)
+        return known
+
+    modules = [own for name, own in sys.modules.copy().items() if name.startswith("driftline.")]
+    kernels = {own for module in modules for own in vars(module).values() if type(own) is Kernel}
+    assert len(kernels) > 100
+    for one in kernels:
+        source = Path(one.function.__code__.co_filename).resolve()
+        files, queue = set(), [source]
+        while queue:
+            if (path := queue.pop()) not in files:
+                files.add(path)
+                queue += cache._imported(path)
+        assert {Path(own.__code__.co_filename) for own in called(one.function, set())} <= files
+
+
 def test_all_parts_share_one_compiled_loop():
     X, y = np.eye(3), np.array([0, 1, 2])
     task = dl.tasks.Multiclass(3)
-    before = len(play_dense.compiled.overloads)
+    loop = play_dense[np.dtype(float)]
+    before = len(loop.compiled.overloads)
     for loss in (dl.losses.Logistic(task), dl.losses.SmoothHinge(task)):
         for make in (dl.decoders.UniformMix, dl.decoders.GapOptimal, dl.decoders.StepOptimal):
             for rate in (dl.rates.Polyak(), dl.rates.AdaGrad(), dl.rates.Constant()):
                 dl.OGD(loss, make(loss), rate).run(X, y)
-    assert len(play_dense.compiled.overloads) == before == 1
+    assert len(loop.compiled.overloads) == before == 1
 
 
 @kernel(POINT)
@@ -137,7 +182,7 @@ def test_sorting_is_stable_at_every_size(n):
 
 
 def test_kernels_are_named():
-    assert repr(play_dense) == "<kernel driftline.kernels.dense.play_dense>"
+    assert repr(play_dense[np.dtype(float)]) == "<kernel driftline.kernels.dense.play_dense>"
 
 
 def test_a_kernel_typed_at_a_prompt_is_compiled():

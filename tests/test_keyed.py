@@ -790,3 +790,22 @@ def test_norms_that_are_computed_anew_have_the_bits_of_a_learner(dtype):
 
     trace = dl.Keyed(made()).run(np.zeros(9000, dtype=int), X, y)
     assert np.array_equal(trace.loss, made().run(X, y).loss)  # beyond round 4096
+
+
+@pytest.mark.parametrize("width", [5, 40])
+def test_a_key_that_asks_before_its_first_row_can_be_put_aside(width, monkeypatch):
+    for name in ("FEWEST", "MOST"):
+        monkeypatch.setattr(images, name, 1)
+    rows = np.random.default_rng(SEED).normal(size=(12, width))
+    y, make = (rows[:, 0] > 0).astype(int), lambda: dl.auto(T.Multiclass(2))
+    fleet = dl.Keyed(make())
+    naive = Dictionary(fleet, make)
+    assert fleet.ask(0, rows[0]).ticket.to_bytes() == naive.of(0).ask(rows[0]).to_bytes()
+    for t, key in enumerate([0, 0, 1, 0, 0, 1]):
+        assert fleet.step(key, rows[t], y[t]).risk == naive.step(key, rows[t], y[t]).risk
+    naive.check()
+    for name, state in fleet.evict(most=0).items():
+        fleet.put(name, state)
+    naive.check()
+    naive.fleet = dl.Keyed.from_saved(*fleet.to_saved())
+    naive.check()

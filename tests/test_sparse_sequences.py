@@ -176,16 +176,14 @@ def test_columns_that_change_while_they_are_read_are_not_followed():
     learner, rows = crf(3), T.Sequence(3).layout.rows(sparse(inputs))
     learner.run(sparse(inputs), labels)
     rows.positions.columns[:] = 2**30  # as another thread might
-    values, columns, *rest = rows.arrays(0, rows.rounds)
-    assert columns.max() == 2**30
+    given = rows.arrays(0, rows.rounds)
+    assert given[1].max() == 2**30
     _, _, linked = learner.engine._ready(rows)
     room = learner._room(labels)
     rows.loop(np.dtype(np.float64)).compiled(
         linked.program.code,
         linked.program.params,
-        values,
-        columns,
-        *rest,
+        given,
         rows.loop_labels(T.Sequence(3).labels.check_all(labels)),
         np.full((rows.rounds, 1), 0.5),
         learner.engine.stored,

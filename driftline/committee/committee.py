@@ -25,7 +25,7 @@ from driftline.errors import InputError, TornError
 from driftline.features import Standardiser
 from driftline.inputs import Rows
 from driftline.inputs.flags import every
-from driftline.kernels import program as table
+from driftline.kernels import ROW
 from driftline.learner import (
     CODES,
     Asked,
@@ -123,6 +123,7 @@ class Committee(Shell):
         "_cut_short",
     )
     _derived = ("_groups", "_acceptance")
+    _unlearned = ("_all",)
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class Committee(Shell):
         self._seat(self.members)
 
     def _seat(self, members: Sequence[Member]) -> None:
-        """Let these be the members, of which none has learned anything."""
+        """Let these be the members; maps that they share must have learned the same."""
         self.members = list(members)
         self._groups = Groups(self.members)
         self._acceptance = Acceptance(self.members, self._layout.ragged)
@@ -257,7 +258,7 @@ class Committee(Shell):
         checked: Label,
     ) -> CommitteeRound:
         """Return what happened in one round."""
-        risks, task, rule = columns[table.RISK_ROW], self.task, self.rule
+        risks, task, rule = columns[ROW["risk"]], self.task, self.rule
         mixed = weighed.predictions if isinstance(weighed, Mixed) else None
         weights = weighed.weights if isinstance(weighed, Mixed) else weighed
         if watched is not None:
@@ -713,11 +714,12 @@ class Committee(Shell):
             self._turn.check()
             before = self._checkpoint(weights=True)
             try:
-                if seats is not self.members:
-                    self._seat(seats)
-                for member, own in zip(self.members, state.members, strict=True):
+                for member, own in zip(seats, state.members, strict=True):
                     member.restore(own)
-                self._groups = Groups(self.members)
+                if seats is self.members:
+                    self._groups = Groups(self.members)
+                else:  # after members, which share maps of one state
+                    self._seat(seats)
                 self.shares.resume(state.shares.state)
                 if self._believes is not None:
                     self._believes.resume(state.beliefs)
@@ -1022,7 +1024,7 @@ class Committee(Shell):
 
     def _reseed(self, seed: int) -> None:
         super()._reseed(seed)
-        for j, member in enumerate(self.members):
+        for j, member in enumerate(self._all):
             member._reseed(seed + j)
 
     def _shield(self) -> Shield:
@@ -1067,7 +1069,7 @@ class Committee(Shell):
     ) -> tuple[Mixed | np.ndarray, Watched | None]:
         """Do the same for one round, of which there is a column of the record for each member."""
         made, columns = played
-        risks, late, kept = columns[table.RISK_ROW][np.newaxis], None, self._width
+        risks, late, kept = columns[ROW["risk"]][np.newaxis], None, self._width
         guard = self.guard
         if paid is not None:
             own = paid[np.newaxis]
@@ -1075,7 +1077,7 @@ class Committee(Shell):
             risks = risks if np.isnan(own[0, 0]) else own[:, :-kept]
         if (mixture := self._mixture) is not None:
             scores = mixture.room(1)
-            scores[0, self.task.dim - mixture.labels :] = columns[table.SCORES :]
+            scores[0, self.task.dim - mixture.labels :] = columns[len(ROW) :]
             mixture.fill(scores, made)
             alarms = self._alarms
             mixed = mixture.learn(self.shares, scores, risks, label, alarms=alarms, late=late)
@@ -1084,12 +1086,12 @@ class Committee(Shell):
             uniforms = self._draws.uniform(number)[:, 0]
             champions = self.rule.champions(mixed.predictions, scores, made[0][np.newaxis])
             return mixed, guard.learn(scores, champions, label, uniforms, late=late)
-        weights = self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late)
+        weights = self._weigh(risks, columns[ROW["loss"]][np.newaxis], late=late)
         if not isinstance(guard, OneBook):
             return weights, None
         rows = self.rule.predictions(self.task, Made([own[np.newaxis] for own in made], weights))
         own = columns[:, guard.place]
-        book = {name: own[row : row + 1] for name, row in table.ROW.items()}
+        book = {name: own[row : row + 1] for name, row in ROW.items()}
         book |= {"prediction": made[guard.place][np.newaxis]}
         return weights, guard.learn(rows, book, [label], late=late)
 

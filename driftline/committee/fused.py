@@ -10,7 +10,6 @@ import numpy as np
 from driftline.engines import CompiledEngine
 from driftline.inputs import DenseRows, Rows, cast, refuse
 from driftline.kernels import lay_out, layout_is_known, play_together
-from driftline.kernels import program as at
 from driftline.kernels.philox import draw_next
 from driftline.learner import OGD, round_rows
 from driftline.state import Draws
@@ -119,8 +118,7 @@ class FusedStep:
         self._labels[:] = checked
         played = play_together.compiled(self._loop, self._words)
         for engine in self._detected:
-            if engine.vector.item(at.ALARM) == at.GIVEN:
-                engine.set_back()
+            engine.settle()
         if played < len(self._seats):
             refuse(row, 0)
         return self._predictions[:, 0], self._trace

@@ -222,6 +222,12 @@ class Engine(Stateful):
             for place in (at.SCALE, at.NORM_SQ):
                 self.vector[place] = other.vector[place]
 
+    def begin_with(self, weights: np.ndarray, scale: float, norm_sq: float) -> None:
+        """Begin with these weights, stored as here, times a scale."""
+        assert self.stored is not None
+        self.stored[:] = weights.reshape(self.stored.shape)
+        self.vector[at.SCALE], self.vector[at.NORM_SQ] = scale, norm_sq
+
     # -- a single round: all of it or nothing, whatever is raised
 
     def go_back(self, before: Checkpoint, rounds: int) -> None:
@@ -237,7 +243,7 @@ class Engine(Stateful):
 
     def settle(self) -> None:
         """Restart, if the last round gave an alarm; this may be done twice."""
-        if self.vector[at.ALARM] == at.GIVEN:
+        if self.vector.item(at.ALARM) == at.GIVEN:
             self.set_back()
 
     # -- state
@@ -387,7 +393,7 @@ class Engine(Stateful):
     @property
     def rounds(self) -> int:
         """How many rounds were played or learned from."""
-        return int(self.vector[at.ROUNDS])
+        return int(self.vector.item(at.ROUNDS))
 
     @property
     def first_distance(self) -> float:

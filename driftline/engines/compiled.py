@@ -165,7 +165,7 @@ class CompiledEngine(Engine):
         return (
             program.code,
             program.params,
-            inputs,
+            (inputs,),
             labels,
             uniforms,
             self.stored,
@@ -200,7 +200,7 @@ class CompiledEngine(Engine):
         played: int = rows.loop(self.dtype).compiled(
             program.code,
             program.params,
-            *rows.arrays(start, stop, self.dtype),
+            rows.arrays(start, stop, self.dtype),
             rows.loop_labels(labels),
             block.extras,
             self.stored,
@@ -262,7 +262,7 @@ class CompiledEngine(Engine):
             good = loop(
                 program.code,
                 program.params,
-                *rows.arrays(start, stop, self.dtype),
+                rows.arrays(start, stop, self.dtype),
                 rows.loop_labels(labels),
                 uniforms if whole else uniforms[start:stop],
                 stored,

@@ -6,7 +6,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
-from driftline.kernels.round import FARTHEST_SQ, RELAXED, ROUNDED, TINY
+from driftline.kernels.round import FARTHEST_SQ, REFUSED, RELAXED, ROUNDED, TINY
 from driftline.state import Checkpoint, State
 from driftline.typing import Label
 
@@ -68,8 +68,8 @@ class PlainEngine(Engine):
         return True
 
     def _play_round(self, block: Block, t: int) -> bool:
-        loss, decoder, rate, domain, intercept, _ = self.parts
-        setting, state, task = self.parts.setting, self.vector, self.parts.task
+        loss, decoder, _, domain, intercept, _ = self.parts
+        state, task = self.vector, self.parts.task
         rows, index, weight = block.rows, block.start + t, block.weight(t)
         input_sq = rows.norm_sq(index, intercept)
         if not input_sq < FARTHEST_SQ:
@@ -96,9 +96,30 @@ class PlainEngine(Engine):
 
         if block.shadow is not None:
             self._watch(block, t, label)
+        eta = self._choose_step(block, t, value, risk, grad_sq, input_sq)
+        if eta < 0.0:
+            return False
+        if eta > 0.0:
+            self.stored = np.ascontiguousarray(domain.project(self.stored - eta * gradient))
+        state[at.ROUNDS] += 1
+        state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
+
+        used = float(state[at.ETA])
+        block.write(t, loss=value, risk=risk, target_loss=target_loss, eta=used, grad_sq=grad_sq)
+        if block.gaps is not None:
+            block.gaps[t] = weight * loss.solver_gap(theta)
+        return True
+
+    def _choose_step(
+        self, block: Block, t: int, value: float, risk: float, grad_sq: float, input_sq: float
+    ) -> float:
+        """Return the step, 0 for none: as :func:`driftline.kernels.round.choose_step` does."""
+        rate, setting = self.parts.rate, self.parts.setting
+        state, stored, weight = self.vector, self.stored, block.weight(t)
+        assert stored is not None
         eta, memory, undo = 0.0, state[at.MEMORY :], state[at.MEMORY :].copy()
         if not grad_sq < FARTHEST_SQ:
-            return False
+            return REFUSED
         if grad_sq > TINY:
             previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
@@ -113,22 +134,14 @@ class PlainEngine(Engine):
         if self.replay:
             block.write(t, own_eta=eta)
             eta = float(block.column("eta")[t]) if eta > 0.0 else 0.0
-        length_sq = float(np.vdot(self.stored, self.stored)) + eta * eta * grad_sq
+        length_sq = float(np.vdot(stored, stored)) + eta * eta * grad_sq
         if eta > 0.0 and not length_sq < FARTHEST_SQ:
             memory[:] = undo
-            return False
+            return REFUSED
         if eta > 0.0:
             state[at.ETA] = eta
-            self.stored = np.ascontiguousarray(domain.project(self.stored - eta * gradient))
         state[at.MOST_ETA] = most
-        state[at.ROUNDS] += 1
-        state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
-
-        used = float(state[at.ETA])
-        block.write(t, loss=value, risk=risk, target_loss=target_loss, eta=used, grad_sq=grad_sq)
-        if block.gaps is not None:
-            block.gaps[t] = weight * loss.solver_gap(theta)
-        return True
+        return eta
 
     def _watch(self, block: Block, t: int, label: Label) -> None:
         """Record a comparator's loss, its inner product with the weights, and their norm."""

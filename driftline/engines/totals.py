@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from driftline.inputs import DenseRows, Rows, SparseRows
-from driftline.kernels import COMPILES, Program, total_dense, total_sparse_32, total_sparse_64
+from driftline.kernels import COMPILES, Program, total_dense, total_sparse
 from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.typing import CheckedLabels
@@ -43,7 +43,7 @@ class Totals:
             return self._plainly(rows, start, stop, labels, weights)
         arrays, loop = rows.arrays(start, stop), total_dense
         if rows.transposed:
-            loop = total_sparse_32 if arrays[1].dtype == np.int32 else total_sparse_64
+            loop = total_sparse[arrays[1].dtype]
             weights = np.ascontiguousarray(weights.T)
         gradient = np.zeros_like(weights)
         value = loop(

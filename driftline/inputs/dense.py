@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.inputs.base import LinearRows, cast, check_features
-from driftline.kernels import Kernel, play_dense, play_dense_single
+from driftline.kernels import Kernel, play_dense
 
 __all__ = ["DenseRows"]
 
@@ -43,7 +43,7 @@ class DenseRows(LinearRows):
 
     def loop(self, dtype: np.dtype) -> Kernel:
         """Return the compiled loop over rows of this kind, for weights of this type."""
-        return play_dense if dtype == np.float64 else play_dense_single
+        return play_dense[dtype]
 
     def arrays(
         self, start: int, stop: int, dtype: npt.DTypeLike = np.float64

@@ -37,11 +37,6 @@ class Layout(ABC):
         return False
 
     @fact
-    def single(self) -> bool:
-        """Whether weights can be in single precision."""
-        return False
-
-    @fact
     def constant(self) -> bool:
         """Whether a constant feature can be useful, as an intercept."""
         return True
@@ -76,7 +71,6 @@ class OneVector(Layout):
     scores: int
     ragged: ClassVar[bool] = False
     scalable: ClassVar[bool] = True
-    single: ClassVar[bool] = True
 
     @property
     def weight_rows(self) -> int:
@@ -134,7 +128,6 @@ class VectorPerPosition(Layout):
     tags: int
     transitions: bool = True
     scalable: ClassVar[bool] = True
-    single: ClassVar[bool] = True
 
     @property
     def constant(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.inputs.groups import Groups
-from driftline.kernels import Kernel, play_chains, play_chains_single
+from driftline.kernels import Kernel, play_chains
 from driftline.kernels.chains import sequence_sq
 from driftline.typing import Inputs
 
@@ -29,7 +29,7 @@ class Sequences(Groups):
 
     def loop(self, dtype: np.dtype) -> Kernel:
         """Return the compiled loop over rows of this kind, for weights of this type."""
-        return play_chains if dtype == np.float64 else play_chains_single
+        return play_chains[dtype]
 
     @property
     def most_scores(self) -> int:

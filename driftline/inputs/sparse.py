@@ -9,13 +9,7 @@ import numpy.typing as npt
 
 from driftline.inputs.base import LinearRows, cast, check_features
 from driftline.inputs.csr import check_columns, check_csr
-from driftline.kernels import (
-    Kernel,
-    play_sparse_32,
-    play_sparse_32_single,
-    play_sparse_64,
-    play_sparse_64_single,
-)
+from driftline.kernels import Kernel, play_sparse
 from driftline.typing import Inputs
 
 if TYPE_CHECKING:
@@ -78,9 +72,7 @@ class SparseRows(LinearRows):
 
     def loop(self, dtype: np.dtype) -> Kernel:
         """Return the compiled loop over rows of this kind, for weights of this type."""
-        if dtype == np.float64:
-            return play_sparse_32 if self.columns.dtype == np.int32 else play_sparse_64
-        return play_sparse_32_single if self.columns.dtype == np.int32 else play_sparse_64_single
+        return play_sparse[dtype, self.columns.dtype]
 
     def arrays(
         self, start: int, stop: int, dtype: npt.DTypeLike = np.float64

@@ -12,14 +12,7 @@ from driftline.errors import InputError
 from driftline.inputs.groups import batch_rounds, places_of
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
-from driftline.kernels import (
-    Kernel,
-    play_sparse_chains_32,
-    play_sparse_chains_32_single,
-    play_sparse_chains_64,
-    play_sparse_chains_64_single,
-    slots_room,
-)
+from driftline.kernels import Kernel, play_sparse_chains, slots_room
 from driftline.kernels.chains import sequence_sq
 from driftline.typing import Inputs, Saved
 
@@ -106,11 +99,7 @@ class SparseSequences(Sequences):
 
     def loop(self, dtype: np.dtype) -> Kernel:
         """Return the compiled loop over rows of this kind, for weights of this type."""
-        if dtype == np.float64:
-            short, wide = play_sparse_chains_32, play_sparse_chains_64
-        else:
-            short, wide = play_sparse_chains_32_single, play_sparse_chains_64_single
-        return short if self.positions.columns.dtype == np.int32 else wide
+        return play_sparse_chains[dtype, self.positions.columns.dtype]
 
     @property
     def gradient_size(self) -> int:

@@ -12,17 +12,15 @@ from driftline.kernels.calls import call_mix as call_mix
 from driftline.kernels.calls import call_point as call_point
 from driftline.kernels.calls import call_values as call_values
 from driftline.kernels.chains import play_chains as play_chains
-from driftline.kernels.chains import play_chains_single as play_chains_single
 from driftline.kernels.compile import Kernel as Kernel
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.compile import routine as routine
+from driftline.kernels.compile import variants as variants
 from driftline.kernels.dense import play_dense as play_dense
-from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.elementary import exp as exp
 from driftline.kernels.elementary import log1p as log1p
 from driftline.kernels.elementary import where as where
-from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import add_scaled as add_scaled
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import at_peak as at_peak
@@ -41,10 +39,15 @@ from driftline.kernels.products import pitch_of as pitch_of
 from driftline.kernels.products import product as product
 from driftline.kernels.products import product_from as product_from
 from driftline.kernels.products import turn as turn
+from driftline.kernels.program import QUIET as QUIET
 from driftline.kernels.program import REPLAYED_COLUMNS as REPLAYED_COLUMNS
+from driftline.kernels.program import ROW as ROW
 from driftline.kernels.program import TRACE_COLUMNS as TRACE_COLUMNS
+from driftline.kernels.program import WATCHED_COLUMNS as WATCHED_COLUMNS
 from driftline.kernels.program import Program as Program
 from driftline.kernels.program import round_table as round_table
+from driftline.kernels.program import state_by_name as state_by_name
+from driftline.kernels.program import trace_rows as trace_rows
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import AVERAGE as AVERAGE
 from driftline.kernels.signatures import BALANCE as BALANCE
@@ -89,18 +92,8 @@ from driftline.kernels.signatures import VOTE as VOTE
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing
 from driftline.kernels.sorting import sort_decreasing as sort_decreasing
 from driftline.kernels.sorting import sorting_room as sorting_room
-from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
-from driftline.kernels.sparse import play_sparse_32_single as play_sparse_32_single
-from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
-from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_single
-from driftline.kernels.sparse_chains import play_sparse_chains_32 as play_sparse_chains_32
-from driftline.kernels.sparse_chains import (
-    play_sparse_chains_32_single as play_sparse_chains_32_single,
-)
-from driftline.kernels.sparse_chains import play_sparse_chains_64 as play_sparse_chains_64
-from driftline.kernels.sparse_chains import (
-    play_sparse_chains_64_single as play_sparse_chains_64_single,
-)
+from driftline.kernels.sparse import play_sparse as play_sparse
+from driftline.kernels.sparse_chains import play_sparse_chains as play_sparse_chains
 from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.systems import eliminate as eliminate
@@ -114,5 +107,4 @@ from driftline.kernels.together import lay_out as lay_out
 from driftline.kernels.together import layout_is_known as layout_is_known
 from driftline.kernels.together import play_together as play_together
 from driftline.kernels.total import total_dense as total_dense
-from driftline.kernels.total import total_sparse_32 as total_sparse_32
-from driftline.kernels.total import total_sparse_64 as total_sparse_64
+from driftline.kernels.total import total_sparse as total_sparse

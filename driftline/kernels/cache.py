@@ -3,8 +3,8 @@
 Numba notices when the file of a cached function changes, but not when a helper in another file
 does, and it compares the times of files, so that a second checkout would compile everything again.
 Here a kernel is kept in a directory named after a digest of its file and of all files of the
-package that this one imports, directly or not. So the same sources share their kernels, wherever
-they lie, and a change compiles again what depends on the changed file.
+package, or beside it, that this one imports, directly or not. So the same sources share their
+kernels, wherever they lie, and a change compiles again what depends on the changed file.
 
 The cache holds machine code in pickles, and anyone who can write it can run anything. A directory
 that others may write to is therefore not used. A damaged file could crash the process instead of
@@ -30,8 +30,8 @@ __all__ = ["Entry", "cache_directory"]
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-#: An import of a module of the package, and the names that are imported from it.
-IMPORT = re.compile(r"^(?:from|import) (driftline[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
+#: An import of a module, and the names that are imported from it.
+IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.M)
 
 
 @functools.cache
@@ -82,8 +82,8 @@ def sources_digest(source: Path) -> str:
         if (path := queue.pop()) not in found:
             found.add(path)
             queue += _imported(path)
-    for path in sorted(found, key=_name_of):
-        digest.update(f"{_name_of(path)}\0{_digest(path)}\0".encode())
+    for name, own in sorted((_name_of(path), _digest(path)) for path in found):
+        digest.update(f"{name}\0{own}\0".encode())
     return digest.hexdigest()[:16]
 
 
@@ -94,14 +94,18 @@ def _name_of(path: Path) -> str:
 
 @functools.cache
 def _imported(source: Path) -> list[Path]:
-    """Return the files of the package that a file imports when it is loaded."""
-    made = list[Path]()
+    """Return the files that a file imports when it is loaded: of the package, or beside it.
+
+    A file of a user's own may import others of these, from its folder or from one around it.
+    """
+    made, around = list[Path](), [] if source.is_relative_to(PACKAGE) else source.parents
     for module, names in IMPORT.findall(source.read_text(encoding="utf-8")):
-        base = PACKAGE.joinpath(*module.split(".")[1:])
-        for path in (base, *(base / name for name in re.findall(r"\w+", names))):
-            made += [
-                own for own in (path.with_suffix(".py"), path / "__init__.py") if own.is_file()
-            ]
+        first, *rest = [part for part in module.split(".") if part] or ["."]
+        bases = [PACKAGE] if first == "driftline" else [folder / first for folder in around]
+        for base in (folder.joinpath(*rest) for folder in bases):
+            for path in (base, *(base / name for name in re.findall(r"\w+", names))):
+                both = path.parent / f"{path.name}.py", path / "__init__.py"
+                made += [own.resolve() for own in both if own.is_file()]
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +24,7 @@ from driftline.kernels.cache import Entry, Locator, cache_directory
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
 
-__all__ = ["Kernel", "helper", "kernel", "kernel_at", "routine"]
+__all__ = ["Kernel", "helper", "kernel", "kernel_at", "routine", "variants"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -207,3 +207,10 @@ def kernel_at(address: int) -> Kernel:
 def kernel(signature: Signature) -> Callable[[Callable[..., object]], Kernel]:
     """Make a :class:`Kernel` of a function, as a decorator."""
     return lambda function: Kernel(function, signature)
+
+
+def variants(
+    signatures: Mapping[Any, Signature],
+) -> Callable[[Callable[..., object]], dict[Any, Kernel]]:
+    """Make a :class:`Kernel` of a function for each of several signatures, by their keys."""
+    return lambda function: {name: Kernel(function, own) for name, own in signatures.items()}

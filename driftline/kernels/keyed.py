@@ -1,25 +1,19 @@
 """The loop over dense rows of many learners, each with weights and a state of its own.
 
-It makes the rounds of :mod:`driftline.kernels.dense`, with the same bits: only the step is not
-delayed, since the next row is another learner's. Learners lie one after the other in memory, and
-those of the next rows are fetched while a round is computed.
+It plays the rounds of :mod:`driftline.kernels.dense` one at a time, with the same bits: a step is
+not delayed, since the next row is another learner's. Learners lie one after the other in memory,
+and those of the next rows are fetched while a round is computed.
 """
 
 from __future__ import annotations
 
 from driftline.kernels import program as at
-from driftline.kernels.compile import Kernel, helper, kernel
-from driftline.kernels.inner import inner
+from driftline.kernels.compile import helper, variants
+from driftline.kernels.dense import Dense, play_delayed
+from driftline.kernels.loop import LEFT_OUT, MOVED
 from driftline.kernels.prefetch import prefetch_row
-from driftline.kernels.round import (
-    FARTHEST_SQ,
-    assemble,
-    choose_step,
-    finish_step,
-    play_round,
-    refresh,
-)
-from driftline.kernels.signatures import KEYED, KEYED_SINGLE
+from driftline.kernels.round import assemble
+from driftline.kernels.signatures import KEYED
 from driftline.kernels.sweeps import sweep
 
 #: How many rows ahead the weights of a learner are fetched.
@@ -27,40 +21,22 @@ AHEAD = 8
 
 
 @helper
-def play_one(code, params, x, label, extras, own, state, buffer, trace, t, prediction):
-    """Play one round of one learner; say whether it was accepted."""
-    outputs, features = own.shape[0], x.size
-    intercept = code[at.INTERCEPT]
-    m = assemble(code, params, state, buffer, outputs)
+def begin(own, state, shared, shared_state, place, starts):
+    """Let a learner begin with the weights of a shared one; note them, if there is room."""
+    outputs, columns = own.shape
+    noted = place < starts.shape[0]
     for k in range(outputs):
-        m.steps[k] = 0.0
-    input_sq = sweep(own, m.steps, x, x, m.theta) + intercept
-    scale = state[at.SCALE]
-    for k in range(outputs):
-        if intercept:
-            m.theta[k] += own[k, features]
-        m.theta[k] *= scale
-    if not input_sq < FARTHEST_SQ:
-        return False
-    if not play_round(m, label, extras, trace, t, prediction):
-        return False
-    if code[at.LOOK]:
-        return True
-    eta = choose_step(m, inner(m.grad, m.grad) * input_sq, input_sq, extras, trace, t)
-    if eta < 0.0:
-        return False
-    if eta > 0.0:
-        step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], own)
-        for k in range(outputs):
-            m.steps[k] = step * m.grad[k]
-            if intercept:
-                own[k, features] += m.steps[k]
-        finish_step(m, eta, trace[at.GRAD_ROW, t], False)
-        sweep(own, m.steps, x, x, m.encoded)
-    return True
+        for j in range(columns):
+            own[k, j] = shared[k, j]
+            if noted:
+                starts[place, k * columns + j] = shared[k, j]
+    for i, which in enumerate((at.SCALE, at.NORM_SQ)):
+        state[which] = shared_state[which]
+        if noted:
+            starts[place, outputs * columns + i] = state[which]
 
 
-@kernel(KEYED)
+@variants(KEYED)
 def play_keyed(
     code,
     params,
@@ -86,45 +62,29 @@ def play_keyed(
     which ``begins`` is not negative, starts from its weights; if there is room for them, they are
     also written to ``starts``, at this place, and their scale and squared norm behind them.
     """
-    rounds, outputs = inputs.shape[0], weights.shape[1]
+    rounds, sharing, nobody = inputs.shape[0], shared.shape[0], starts[:0]
     for t in range(rounds):
         if t + AHEAD < rounds:
             later = slots[t + AHEAD]
             prefetch_row(states, later)
-            for k in range(outputs):
+            for k in range(weights.shape[1]):
                 prefetch_row(weights[later], k)
-        own, state, x = weights[slots[t]], states[slots[t]], inputs[t]
-        if shared.shape[0] > 0 and begins[t] >= 0:
-            columns = own.shape[1]
-            for k in range(outputs):
-                for j in range(columns):
-                    own[k, j] = shared[0, k, j]
-                    if begins[t] < starts.shape[0]:
-                        starts[begins[t], k * columns + j] = shared[0, k, j]
-            state[at.SCALE] = shared_states[0, at.SCALE]
-            state[at.NORM_SQ] = shared_states[0, at.NORM_SQ]
-            if begins[t] < starts.shape[0]:
-                starts[begins[t], outputs * columns] = state[at.SCALE]
-                starts[begins[t], outputs * columns + 1] = state[at.NORM_SQ]
-        if not play_one(
-            code, params, x, labels[t], extras[t], own, state, buffer, trace, t, predictions[t]
-        ):
-            return t
-        if shared.shape[0] > 0 and not play_one(
-            code,
-            params,
-            x,
-            labels[t],
-            extras[t],
-            shared[0],
-            shared_states[0],
-            buffer,
-            shared_trace,
-            0,
-            predictions[rounds],
-        ):
-            return t
+        own, state = weights[slots[t]], states[slots[t]]
+        if sharing and begins[t] >= 0:
+            begin(own, state, shared[0], shared_states[0], begins[t], starts)
+        table, column, place = trace, t, t
+        for turn in range(1 + sharing):
+            if turn:
+                own, state = shared[0], shared_states[0]
+                table, column, place = shared_trace, 0, rounds
+            m = assemble(code, params, state, buffer, code[at.OUTPUTS])
+            for k in range(own.shape[0]):
+                m.steps[k] = 0.0
+            rows = Dense(rounds, inputs, own, own, nobody, code[at.INTERCEPT])
+            made = predictions[place]
+            outcome = play_delayed(m, rows, t, labels[t], extras[t], table, column, made)
+            if outcome == LEFT_OUT:
+                return t
+            if outcome == MOVED:
+                sweep(own, m.steps, inputs[t], inputs[t], m.encoded)
     return rounds
-
-
-play_keyed_single = Kernel(play_keyed.function, KEYED_SINGLE)

@@ -34,13 +34,17 @@ GAP = 20
 # and 1 if steps are in units of the loss, so that a sample weight would cancel.
 RELATIVE = 21
 
-# slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
+# slots of state, by name: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
 # rate, INNER the inner product with a comparator's weights, ALARM the status of the detector (see
 # below), MOST_ETA the largest step that heavy rounds allow, infinite if there were none; the rate's
 # own memory follows from MEMORY on, and then the detector's.
-SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM = range(9)
-MOST_ETA, MEMORY = 9, 10
+STATE = (
+    *("scale", "norm_sq", "refresh", "rounds", "largest_input_sq"),
+    *("eta", "radius", "inner", "alarm", "most_eta"),
+)
+SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, MOST_ETA = range(10)
+MEMORY = len(STATE)
 
 # values of ALARM: no alarm; an alarm in the last round; an alarm in the last round, after which the
 # weights have been reset.
@@ -60,6 +64,17 @@ THEIR_LOSS_ROW, INNER_ROW, NORM_ROW, OWN_ETA_ROW, OWN_ALARM_ROW = range(5, 10)
 GAP_ROW, THEIR_GAP_ROW = 10, 11
 MEANS, SCORES = len(TRACE_COLUMNS), len(SOLVED_COLUMNS)
 ROW = {name: row for row, name in enumerate(SOLVED_COLUMNS)}
+
+
+def trace_rows(scores: int = 0) -> int:
+    """Return how many rows a trace has for rounds with a comparator, or for this many scores."""
+    return SCORES + scores if scores else len(WATCHED_COLUMNS)
+
+
+def state_by_name(vectors: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the numbers of a state by name, or of many states, a row each; and their memory."""
+    made = dict(zip(STATE, vectors.T, strict=False))
+    return made | {"memory": vectors[..., MEMORY:]}
 
 
 def round_table(

@@ -1,8 +1,6 @@
 """One round between the scores and the update, and the bookkeeping of a step.
 
-This is what all model kinds share. A model's loop computes the scores, calls
-:func:`play_round`, :func:`choose_step` and, where there is a step, :func:`refresh`, moves its
-weights, and calls :func:`finish_step`.
+This is what all kinds of rows share: see :mod:`driftline.kernels.loop` for the order of the calls.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from driftline.kernels.calls import (
 from driftline.kernels.compile import helper
 from driftline.kernels.inner import inner
 from driftline.kernels.linalg import make_smaller, scaled_square
+from driftline.kernels.part import part
 
 #: Squared gradients below this count as zero: the round makes no step.
 TINY = 1e-150
@@ -57,29 +56,32 @@ Machine = namedtuple(
 
 @helper
 def assemble(code, params, state, buffer, size):
-    """Give names to the slices of a program's parameters and buffers, for ``size`` scores."""
-    d = code[at.OUTPUTS]
+    """Give names to the parts of a program's parameters and buffers, for ``size`` scores.
+
+    A loop may have room of its own behind them in the buffer.
+    """
+    d, memory = code[at.OUTPUTS], code[at.RATE_MEMORY]
     work = 6 * d + code[at.WORK]
     scratch = work + code[at.SCRATCH]
     return Machine(
         code,
-        params[: code[at.TASK_END]],
-        params[code[at.TASK_END] : code[at.LOSS_END]],
-        params[code[at.LOSS_END] : code[at.DECODER_END]],
-        params[code[at.DECODER_END] : code[at.RATE_END]],
-        params[code[at.RATE_END] : code[at.DETECTOR_END]],
+        part(params, 0, code[at.TASK_END]),
+        part(params, code[at.TASK_END], code[at.LOSS_END] - code[at.TASK_END]),
+        part(params, code[at.LOSS_END], code[at.DECODER_END] - code[at.LOSS_END]),
+        part(params, code[at.DECODER_END], code[at.RATE_END] - code[at.DECODER_END]),
+        part(params, code[at.RATE_END], code[at.DETECTOR_END] - code[at.RATE_END]),
         state,
-        state[at.MEMORY : at.MEMORY + code[at.RATE_MEMORY]],
-        state[at.MEMORY + code[at.RATE_MEMORY] :],
-        buffer[:size],
-        buffer[d : d + size],
-        buffer[2 * d : 2 * d + size],
-        buffer[3 * d : 3 * d + size],
-        buffer[4 * d : 4 * d + size],
-        buffer[5 * d : 5 * d + size],
-        buffer[6 * d : work],
-        buffer[work:scratch],
-        buffer[scratch : scratch + code[at.RATE_MEMORY]],
+        part(state, at.MEMORY, memory),
+        part(state, at.MEMORY + memory, state.size - at.MEMORY - memory),
+        part(buffer, 0, size),
+        part(buffer, d, size),
+        part(buffer, 2 * d, size),
+        part(buffer, 3 * d, size),
+        part(buffer, 4 * d, size),
+        part(buffer, 5 * d, size),
+        part(buffer, 6 * d, code[at.WORK]),
+        part(buffer, work, code[at.SCRATCH]),
+        part(buffer, scratch, memory),
     )
 
 

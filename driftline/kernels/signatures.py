@@ -4,6 +4,8 @@ All vectors are float64 and contiguous, all labels and predictions int64. Output
 buffers come last and belong to the caller. Nothing here draws random numbers.
 """
 
+import numpy as np
+
 from driftline.kernels.backend import Signature, types
 
 vector = types.Array(types.float64, 1, "C")
@@ -11,6 +13,17 @@ integers = types.Array(types.int64, 1, "C")
 flags = types.Array(types.boolean, 1, "C")
 matrix = types.Array(types.float64, 2, "C")
 labels = predictions = types.Array(types.int64, 2, "C")
+
+#: The types of weights, and those of the columns of sparse rows. Where a kernel has a signature for
+#: each, they are dictionaries with these keys, or pairs of them.
+NUMBERS: dict[np.dtype, types.Type] = {
+    np.dtype(np.float64): types.float64,
+    np.dtype(np.float32): types.float32,
+}
+INDICES: dict[np.dtype, types.Type] = {
+    np.dtype(np.int32): types.int32,
+    np.dtype(np.int64): types.int64,
+}
 
 #: ``encode(label, params, target) -> offset``: write rho(y), return c(y).
 ENCODE = types.float64(integers, vector, vector)
@@ -73,18 +86,17 @@ def _input(dtype: types.Type, ndim: int) -> types.Array:
     return types.Array(dtype, ndim, "C", readonly=True)
 
 
-def _loop(
-    *inputs: types.Type, labels: types.Type = labels, weights: types.Type = matrix
-) -> Signature:
-    """``play(code, params, *inputs, labels, extras, weights, shadow, state, buffer, trace,
-    predictions) -> rounds played``. ``extras`` has the uniform number of every round, beside it its
+def _loop(*given: types.Type, weights: types.Type, labels: types.Type = integers) -> Signature:
+    """``play(code, params, given, labels, extras, weights, shadow, state, buffer, trace,
+    predictions) -> rounds played``. ``given`` are the rows, as a tuple; labels of rounds of several
+    rows stand one after the other. ``extras`` has the uniform number of every round, beside it its
     sample weight unless all are 1, and then 1 if it is predicted only; ``shadow`` has a
     comparator's weights, or no entries.
     """  # noqa: D205
     return types.int64(
         integers,
         vector,
-        *inputs,
+        types.BaseTuple.from_types(given),
         labels,
         matrix,
         weights,
@@ -96,10 +108,41 @@ def _loop(
     )
 
 
-#: The loop over dense rows, for either precision of weights and inputs. Rows of weights may have
-#: room between them.
-DENSE = _loop(_input(types.float64, 2), weights=types.Array(types.float64, 2, "A"))
-DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32, 2, "A"))
+def _csr(number: types.Type, index: types.Type) -> tuple[types.Type, ...]:
+    """Values, columns, starts."""
+    return _input(number, 1), _input(index, 1), _input(index, 1)
+
+
+#: The loop over dense rows. Rows of weights may have room between them.
+DENSE = {
+    dtype: _loop(_input(number, 2), weights=types.Array(number, 2, "A"), labels=labels)
+    for dtype, number in NUMBERS.items()
+}
+
+#: The loop over sequences of positions (all positions, where each sequence starts), or of items.
+CHAINS = {
+    dtype: _loop(_input(number, 2), _input(types.int64, 1), weights=types.Array(number, 2, "A"))
+    for dtype, number in NUMBERS.items()
+}
+
+#: The loop over CSR rows, by the types of values and of columns.
+SPARSE = {
+    (dtype, place): _loop(*_csr(number, index), weights=types.Array(number, 2, "C"), labels=labels)
+    for dtype, number in NUMBERS.items()
+    for place, index in INDICES.items()
+}
+
+#: The loop over sequences of CSR positions; where sequences start, and how many features there are.
+SPARSE_CHAINS = {
+    (dtype, place): _loop(
+        *_csr(number, index),
+        _input(types.int64, 1),
+        types.int64,
+        weights=types.Array(number, 2, "C"),
+    )
+    for dtype, number in NUMBERS.items()
+    for place, index in INDICES.items()
+}
 
 
 def _keyed(number: types.Type) -> Signature:
@@ -129,8 +172,8 @@ def _keyed(number: types.Type) -> Signature:
     )
 
 
-#: The loop over dense rows of many learners, for either precision.
-KEYED, KEYED_SINGLE = _keyed(types.float64), _keyed(types.float32)
+#: The loop over dense rows of many learners.
+KEYED = {dtype: _keyed(number) for dtype, number in NUMBERS.items()}
 
 
 def _settings(number: types.Type) -> Signature:
@@ -152,8 +195,8 @@ def _settings(number: types.Type) -> Signature:
     )
 
 
-#: The loop over dense rows for many settings of a learner, for either precision.
-SETTINGS, SETTINGS_SINGLE = _settings(types.float64), _settings(types.float32)
+#: The loop over dense rows for many settings of a learner.
+SETTINGS = {dtype: _settings(number) for dtype, number in NUMBERS.items()}
 
 #: ``find(keys, salt, known, slots, out) -> missing``: the slots of keys by a hash table, whose size
 #: is a power of two; -1 for one that is not there.
@@ -179,47 +222,6 @@ PHILOX = types.void(types.Array(types.uint64, 2, "C"), _input(types.int64, 1), i
 #: ``together(loop, learners) -> played``: one dense round of several learners, a row each.
 TOGETHER = types.int64(types.int64, types.Array(types.int64, 2, "C"))
 
-#: The loop over sets of items (all items, where each set starts); labels one after the other.
-ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
-
-#: The loop over sequences of positions (all positions, where each sequence starts), for either
-#: precision; labels one after the other.
-CHAINS, CHAINS_SINGLE = (
-    _loop(
-        _input(number, 2),
-        _input(types.int64, 1),
-        labels=integers,
-        weights=types.Array(number, 2, "A"),
-    )
-    for number in (types.float64, types.float32)
-)
-
-
-def _sparse(number: types.Type, index: types.Type) -> Signature:
-    """Values, columns, starts."""
-    places = _input(index, 1)
-    return _loop(_input(number, 1), places, places, weights=types.Array(number, 2, "C"))
-
-
-#: The loops over CSR rows, for either precision and the two index types of SciPy.
-SPARSE32, SPARSE64 = _sparse(types.float64, types.int32), _sparse(types.float64, types.int64)
-SPARSE32_SINGLE = _sparse(types.float32, types.int32)
-SPARSE64_SINGLE = _sparse(types.float32, types.int64)
-
-
-def _sparse_chains(number: types.Type, index: types.Type) -> Signature:
-    """Values, columns, where positions start; where sequences start, how many features."""
-    places, weights = _input(index, 1), types.Array(number, 2, "C")
-    inputs = (_input(number, 1), places, places, _input(types.int64, 1), types.int64)
-    return _loop(*inputs, labels=integers, weights=weights)
-
-
-#: The loops over sequences of CSR positions.
-SPARSE_CHAINS32 = _sparse_chains(types.float64, types.int32)
-SPARSE_CHAINS64 = _sparse_chains(types.float64, types.int64)
-SPARSE_CHAINS32_SINGLE = _sparse_chains(types.float32, types.int32)
-SPARSE_CHAINS64_SINGLE = _sparse_chains(types.float32, types.int64)
-
 
 def _total(*inputs: types.Type) -> Signature:
     """``total(code, params, *inputs, labels, weights, state, buffer, gradient) -> loss``."""
@@ -228,10 +230,7 @@ def _total(*inputs: types.Type) -> Signature:
 
 #: The loss of fixed weights on dense rows, and on CSR rows.
 TOTAL = _total(_input(types.float64, 2))
-TOTAL_SPARSE32, TOTAL_SPARSE64 = (
-    _total(_input(types.float64, 1), _input(index, 1), _input(index, 1))
-    for index in (types.int32, types.int64)
-)
+TOTAL_SPARSE = {place: _total(*_csr(types.float64, index)) for place, index in INDICES.items()}
 
 #: ``point(point, params, scratch, out)``: a polytope's oracle or projection.
 POINT = types.void(vector, vector, vector, vector)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,10 @@ from driftline.kernels.signatures import DENSE, TOGETHER
 #: What compiled code passes for an array, one integer each, shape and strides one per dimension.
 FIELDS = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
 
-call_dense = caller(DENSE)
+#: The signature in double precision; that in single has the same fields.
+SIGNATURE = DENSE[np.dtype(np.float64)]
+
+call_dense = caller(SIGNATURE)
 
 
 @functools.cache
@@ -36,9 +40,15 @@ def layout_is_known() -> bool:
     layout is noticed before anything is read by it.
     """
     try:
-        return all(map(_as_written, DENSE.args))
+        return all(map(_as_written, _arrays_of(SIGNATURE.args)))
     except Exception:  # another version of Numba may raise anything here
         return False
+
+
+def _arrays_of(kinds: Iterable[Any]) -> Iterator[types.Array]:
+    """Yield the kinds of arrays, also those in tuples, which lie in memory as if they were not."""
+    for kind in kinds:
+        yield from (kind,) if isinstance(kind, types.Array) else kind.types
 
 
 def _as_written(kind: types.Array) -> bool:
@@ -57,10 +67,14 @@ def _as_written(kind: types.Array) -> bool:
     )
 
 
-def lay_out(arguments: Sequence[np.ndarray]) -> list[int]:
+def _leaves(given: np.ndarray | tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+def lay_out(arguments: Sequence[np.ndarray | tuple[np.ndarray, ...]]) -> list[int]:
     """Describe the arguments of one call. Whoever keeps the description must keep the arrays."""
     words: list[int] = []
-    for array in arguments:
+    for array in (own for given in arguments for own in _leaves(given)):
         words += [0, 0, array.size, array.itemsize, array.ctypes.data]
         words += [*array.shape, *array.strides]
     return words
@@ -69,16 +83,16 @@ def lay_out(arguments: Sequence[np.ndarray]) -> list[int]:
 @intrinsic
 def arguments_in(typing_context, words):
     """Return the arrays that a row of integers describes."""
-    result = types.Tuple(DENSE.args)
+    result = types.Tuple(SIGNATURE.args)
 
     def generate(context, builder, signature, given):
         start, _ = array_of(context, builder, signature.args[0], given[0])
         arrays, place = [], 0
-        for kind in DENSE.args:
+        for kind in SIGNATURE.args:
             pointer = context.get_value_type(kind).as_pointer()
             there = builder.gep(start, [index(place)])
             arrays.append(builder.load(builder.bitcast(there, pointer)))
-            place += 5 + 2 * kind.ndim
+            place += sum(5 + 2 * own.ndim for own in _arrays_of([kind]))
         return context.make_tuple(builder, result, arrays)
 
     return result(words), generate

@@ -11,9 +11,8 @@ from driftline.engines import CompiledEngine
 from driftline.engines.base import PRECISION, refresh_after
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, cast, refuse
-from driftline.kernels import Program
-from driftline.kernels import program as at
-from driftline.kernels.keyed import play_keyed, play_keyed_single
+from driftline.kernels import QUIET, TRACE_COLUMNS, Program, state_by_name
+from driftline.kernels.keyed import play_keyed
 from driftline.kernels.memory import aligned
 from driftline.kernels.philox import draw_next
 from driftline.keyed.store import Store
@@ -24,21 +23,6 @@ from driftline.state.draws import keys_of_seeds
 from driftline.typing import CheckedLabels, Json, Saved
 
 __all__ = ["Blocks", "fits_blocks"]
-
-#: Places in the vector of an engine.
-SLOTS = {
-    "scale": at.SCALE,
-    "norm_sq": at.NORM_SQ,
-    "refresh": at.REFRESH,
-    "rounds": at.ROUNDS,
-    "largest_input_sq": at.LARGEST_INPUT_SQ,
-    "eta": at.ETA,
-    "radius": at.RADIUS,
-    "inner": at.INNER,
-    "alarm": at.ALARM,
-    "most_eta": at.MOST_ETA,
-}
-
 
 #: By how much more room is made for new keys.
 GROWTH = 9 / 8
@@ -178,10 +162,8 @@ class Blocks(Store):
         self._begin(seed)
         if self.shared is not None:
             self._fill()
-            assert self._engine.stored is not None
-            self._engine.stored[:] = self.shared[0][0]
-            for place in (at.SCALE, at.NORM_SQ):
-                self._engine.vector[place] = self.shared[1][0, place]
+            own = state_by_name(self.shared[1][0])
+            self._engine.begin_with(self.shared[0][0], float(own["scale"]), float(own["norm_sq"]))
         made: OGD = self.worker
         return made
 
@@ -219,10 +201,7 @@ class Blocks(Store):
         """Return the state of a learner that began with weights that the loop has written down."""
         self._begin(seed)
         self._fill()
-        engine = self._engine
-        assert engine.stored is not None
-        engine.stored[:] = numbers[:-2].reshape(engine.stored.shape)
-        engine.vector[at.SCALE], engine.vector[at.NORM_SQ] = numbers[-2:]
+        self._engine.begin_with(numbers[:-2], *numbers[-2:])
         made: State = self.worker.state
         return made
 
@@ -335,9 +314,9 @@ class Blocks(Store):
 
     def _check(self, weights: np.ndarray, vectors: np.ndarray, tickets: np.ndarray) -> None:
         """Refuse numbers that no learners can have: they may come from anywhere."""
-        column = {name: vectors[:, place] for name, place in SLOTS.items()}
+        column = state_by_name(vectors)
         rounds, scale, refresh = column["rounds"], column["scale"], column["refresh"]
-        radius = float(self._engine.vector[at.RADIUS])
+        radius = float(state_by_name(self._engine.vector)["radius"])
         with np.errstate(all="ignore"):
             squares = np.square(weights.astype(np.float64) * scale[:, None, None])
             norms = np.sqrt(squares.sum(axis=(1, 2)))
@@ -351,8 +330,8 @@ class Blocks(Store):
             for name in ("norm_sq", "largest_input_sq", "eta"):
                 good &= np.isfinite(column[name]) & (column[name] >= 0.0)
             good &= (column["most_eta"] > 0.0) & (column["radius"] == radius)
-            good &= np.isfinite(column["inner"]) & (column["alarm"] == at.QUIET)
-            good &= ~np.isnan(vectors[:, at.MEMORY :]).any(axis=1)
+            good &= np.isfinite(column["inner"]) & (column["alarm"] == QUIET)
+            good &= ~np.isnan(column["memory"]).any(axis=1)
             good &= (tickets >= 0) & (tickets < 2**53)
         if not good.all():
             raise InputError(
@@ -399,7 +378,7 @@ class Blocks(Store):
         draw_next.compiled(self.draws.view(np.uint64), touched, self.tickets.copy(), drawn)
         label, width = engine._any_label(rows, engine._dim)
         labels, made = np.repeat(label, count, axis=0), np.full((count + 1, width), -1)
-        table, program = np.empty((at.MEANS, count)), engine._ready(rows)[2].looking
+        table, program = np.empty((len(TRACE_COLUMNS), count)), engine._ready(rows)[2].looking
         given = (labels, np.ascontiguousarray(drawn[inverse]), table, made, None, None, None)
         if (good := self._loop(program, rows, slots, *given)) < count:
             refuse(rows, good)
@@ -419,8 +398,7 @@ class Blocks(Store):
         starts: np.ndarray | None,
     ) -> int:
         engine = self._engine
-        loop = play_keyed if engine.dtype == np.float64 else play_keyed_single
-        played: int = loop.compiled(
+        played: int = play_keyed[engine.dtype].compiled(
             program.code,
             program.params,
             cast(rows.array, engine.dtype),

@@ -48,16 +48,19 @@ class Image(NamedTuple):
     """The leaves of a learner, with what a committee is beside them.
 
     ``seats`` are the places of the members that are left in, and ``met`` is what is known of rows.
+    ``journal`` are the rows and labels that the learner has learned from since: an image and its
+    journal are one value, so that nobody ever sees one without the other.
     """
 
     seats: tuple[int, ...] | None
     met: Any
     values: list[Any]
+    journal: list[tuple[Any, Any]]
 
     @classmethod
     def of(cls, live: Live) -> Image:
         """Return the image of a learner."""
-        return cls(live.seats, live.learner._met, live.leaves.read())
+        return cls(live.seats, live.learner._met, live.leaves.read(), [])
 
 
 @dataclass(eq=False)
@@ -81,6 +84,7 @@ class Packed(NamedTuple):
     plain: tuple[Any, ...]
     places: np.ndarray
     pages: np.ndarray
+    journal: list[tuple[Any, Any]]
 
 
 class Live(NamedTuple):
@@ -132,10 +136,9 @@ class Images(Store):
         self.shared: Any = made.copy() if shares else None
         self._kept: dict[int, Image | Packed] = {}
         self._live: OrderedDict[int, Live] = OrderedDict()
-        self._spare: list[Live] = []
+        #: Learners that are nobody's, by their seats: no member changes seats once it has learned.
+        self._spare: dict[tuple[int, ...] | None, list[Live]] = {}
         self._now, self._loose, self._most = self._new, False, FEWEST
-        #: Rows and labels that slots have learned from since their images.
-        self._journal: dict[int, list[tuple[Any, Any]]] = {}
         #: Slots that came from a file, and that nobody has looked at yet.
         self._unchecked: set[int] = set()
         self._layouts: dict[tuple[Any, Shapes], Layout] = {}
@@ -147,10 +150,11 @@ class Images(Store):
         if (live := self._live.get(slot)) is None:
             if (kept := self._kept.get(slot)) is None:
                 return self.fresh(self._seed_of(slot))
-            live = self._written(self._idle(), kept, self._seed_of(slot))
             if slot in self._unchecked:
-                live = self._checked(slot, live)
-            for x, label in self._journal.get(slot, ()):
+                live = self._checked(slot, kept)
+            else:
+                live = self._written(kept, self._seed_of(slot))
+            for x, label in kept.journal:
                 live.learner.learn_row(x, label)
             self._live[slot] = live
         self._live.move_to_end(slot)
@@ -163,14 +167,16 @@ class Images(Store):
 
         If all that it has done is to learn from a row, ``told`` has this and its label.
         """
-        live, journal = self._now, self._journal.get(slot, [])
-        if told is not None and live is self._live.get(slot) and len(journal) < ROWS:
-            self._journal.setdefault(slot, journal).append(told)
-            return
+        live = self._now
         if live.seats != getattr(live.learner, "_seats", None):  # left out by first rows
             live = Live.of(live.learner)
+        elif told is not None and live is self._live.get(slot):
+            journal = self._kept[slot].journal
+            if len(journal) < ROWS:
+                journal.append(told)
+                return
         self._live[slot], self._now, self._loose = live, live, False
-        self._keep(slot, live)
+        self._kept[slot] = Image.of(live)
         self._most = min(max(ROOM // (3 * live.leaves.bytes), FEWEST), MOST)
         self._trim()
 
@@ -178,57 +184,62 @@ class Images(Store):
         """Let those that were used longest ago be live no more."""
         while len(self._live) > self._most:
             old, gone = self._live.popitem(last=False)
-            self._keep(old, gone)
-            self._kept[old] = self._packed(self._kept[old])
-            self._spare.append(gone)
-
-    def _keep(self, slot: int, live: Live) -> None:
-        """Make an image of a live learner, if there is none of its state."""
-        if self._journal.pop(slot, ()) or live is self._now or slot not in self._kept:
-            self._kept[slot] = Image.of(live)
+            kept = self._kept[old]
+            self._kept[old] = self._packed(Image.of(gone) if kept.journal else kept)
+            self._give(gone)
 
     def fresh(self, seed: int) -> Any:
         """Return a new learner with this seed."""
-        live = self._written(self._idle(), self._start, seed)
+        live = self._written(self._start, seed)
         if self.shared is not None:
             live.learner._begin_as(self.shared)
         self._now, self._loose = live, True
         return live.learner
 
-    def _idle(self) -> Live:
-        """Return a learner that is nobody's."""
-        if self._loose:
-            self._spare.append(self._now)
-        self._now, self._loose = self._new, False
-        if self._spare:
-            return self._spare.pop()
-        return Live.of(self._new.learner.copy())
+    def _idle(self, seats: tuple[int, ...] | None) -> Live:
+        """Return a learner that is nobody's, with members in these seats."""
+        now, loose = self._now, self._loose
+        self._now, self._loose = self._new, False  # first, so that nobody is spare twice
+        if loose:
+            self._give(now)
+        if spare := self._spare.get(seats):
+            return spare.pop()
+        learner = self._new.learner.copy()
+        if seats != self._new.seats:
+            learner._seats = seats
+        return Live.of(learner)
+
+    def _give(self, live: Live) -> None:
+        """Keep a learner that is nobody's any more."""
+        if live.seats == getattr(live.learner, "_seats", None):
+            self._spare.setdefault(live.seats, []).append(live)
 
     def put(self, slot: int, state: Any) -> None:
         """Let a learner go on from a state, if it can be one of such a learner."""
         learner = self.fresh(self._seed_of(slot))
         learner.restore(state)
         live = Live.of(learner)
-        self._now = self._written(live, Image.of(live), self._seed_of(slot))
+        self._now = self._into(live, Image.of(live), self._seed_of(slot))
         self.leave(slot)
 
-    def _written(self, live: Live, kept: Image | Packed, seed: int) -> Live:
+    def _written(self, kept: Image | Packed, seed: int) -> Live:
         """Return a learner with the state of an image and a seed."""
-        learner, image = live.learner, self._unpacked(kept)
-        learner._reseed(seed)
-        if image.seats != getattr(learner, "_seats", None):
-            learner._seats = image.seats
-            live = Live.of(learner)
+        image = self._unpacked(kept)
+        return self._into(self._idle(image.seats), image, seed)
+
+    def _into(self, live: Live, image: Image, seed: int) -> Live:
+        """Write the state of an image, and a seed, to a learner with members in the same seats."""
+        live.learner._reseed(seed)
         live.leaves.write(image.values)
-        learner._met = image.met
+        live.learner._met = image.met
         return live
 
-    def _checked(self, slot: int, live: Live) -> Live:
+    def _checked(self, slot: int, kept: Image | Packed) -> Live:
         """Return a learner as one understands the state of another, which came from a file."""
         made = self._new.learner.copy()
         made._reseed(self._seed_of(slot))
         try:
-            made.restore(live.learner.state)
+            made.restore(self._written(kept, self._seed_of(slot)).learner.state)
         except (*DAMAGE, InputError, TornError) as error:
             raise InputError(f"learner {slot} of the file cannot be: {error}") from error
         self._unchecked.discard(slot)
@@ -254,7 +265,7 @@ class Images(Store):
             self._layouts[kept.seats, shapes] = layout
         pages ^= layout.pages
         places = np.flatnonzero(np.bitwise_or.reduce(pages, axis=1))
-        return Packed(layout, kept.met, plain, places.astype(np.int32), pages[places])
+        return Packed(layout, kept.met, plain, places.astype(np.int32), pages[places], [])
 
     def _unpacked(self, kept: Image | Packed) -> Image:
         if isinstance(kept, Image):
@@ -269,7 +280,7 @@ class Images(Store):
                 stop = start + _bytes(own)
                 values.append(numbers[start:stop].view(own[1]).reshape(own[0]))
                 start = stop
-        return Image(layout.seats, kept.met, values)
+        return Image(layout.seats, kept.met, values, [])
 
     # -- the learner over all rows
 
@@ -304,20 +315,20 @@ class Images(Store):
         """Forget slots."""
         for slot in slots.tolist():
             self._kept.pop(slot, None)
-            self._journal.pop(slot, None)
             self._unchecked.discard(slot)
             if (live := self._live.pop(slot, None)) is not None and live is not self._now:
-                self._spare.append(live)
+                self._give(live)
 
     def copy(self, slots: np.ndarray) -> dict[int, Any]:
-        """Return images, which nobody changes, and journals of some slots."""
-        known = (slot for slot in slots.tolist() if slot in self._kept)
-        return {slot: (self._kept[slot], self._journal.get(slot, [])[:]) for slot in known}
+        """Return images of some slots, which nobody changes, and how long their journals are."""
+        pairs = ((slot, self._kept.get(slot)) for slot in slots.tolist())
+        return {slot: (own, len(own.journal)) for slot, own in pairs if own is not None}
 
     def rollback(self, slots: np.ndarray, copied: dict[int, Any]) -> None:
         """Write back what :meth:`copy` returned."""
-        for slot, (kept, journal) in copied.items():
-            self._kept[slot], self._journal[slot] = kept, journal
+        for slot, (kept, entries) in copied.items():
+            del kept.journal[entries:]
+            self._kept[slot] = kept
 
     def reset(self) -> None:
         """Let no learner be live, after an exception: images are as they were before."""
@@ -353,24 +364,26 @@ class Images(Store):
 
     def _all_packed(self, slots: np.ndarray) -> list[Packed | None]:
         """Return packed images, as differences from the first of these slots in each layout."""
-        known: dict[Layout, Layout] = {}
+        known: dict[tuple[Any, Shapes], Layout] = {}
         made: list[Packed | None] = []
         for slot in slots.tolist():
-            if self._journal.get(slot):
-                self.enter(slot)
-                self.leave(slot)
             if (kept := self._kept.get(slot)) is None:
                 made.append(None)
                 continue
+            if kept.journal:
+                self.enter(slot)
+                self.leave(slot)
+                kept = self._kept[slot]
             own = self._packed(kept)
-            layout = known.get(own.layout)
+            like = own.layout.seats, own.layout.shapes
+            layout = known.get(like)
             if layout is None:
                 layout = own.layout
                 if len(own.places) or own.plain != layout.plain:
                     whole = layout.pages.copy()
                     whole[own.places] ^= own.pages
                     layout = Layout(layout.seats, layout.shapes, own.plain, whole)
-                known[own.layout] = layout
+                known[like] = layout
             if layout is not own.layout:
                 change = own.layout.pages ^ layout.pages
                 change[own.places] ^= own.pages
@@ -380,7 +393,7 @@ class Images(Store):
                 if type(kept) is Packed:
                     self._kept[slot] = own
             made.append(own)
-        self._layouts |= {(own.seats, own.shapes): own for own in known.values()}
+        self._layouts |= known
         return made
 
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
@@ -409,7 +422,7 @@ class Images(Store):
             for place, value in differ:
                 plain[place] = _from_plain(value)
             own_places = places[part].astype(np.int32)
-            kept.append(Packed(layout, None, tuple(plain), own_places, pages[part]))
+            kept.append(Packed(layout, None, tuple(plain), own_places, pages[part], []))
             used += count
         if start != len(first) or used != len(pages):
             raise InputError(f"states have {start} and {used} pages: not {len(first), len(pages)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,6 +151,12 @@ class KeyIndex:
         self._free = sorted(free, reverse=True)
         self._count -= len(slots)
         self._rebuild()
+
+    def copy(self) -> KeyIndex:
+        """Return an index of the same keys, from which some can be removed."""
+        made = copy(self)
+        made._texts, made._names = self._texts.copy(), self._names.copy()
+        return made
 
     def mark(self, most: int) -> Mark:
         """Return the sizes of the index, for :meth:`go_back` after this many keys at most."""

@@ -512,10 +512,17 @@ class Keyed:
                 old = order[self._rows - 1 - self._seen[order] > age]
                 gone = old if len(old) > len(gone) else gone
             made = {self._index.key(slot): self._store.state(slot) for slot in gone.tolist()}
-            self._store.drop(gone)
-            self._seen[gone] = NEVER
-            if len(gone):
-                self._index.remove(gone.tolist())
+            copied, seen, index = self._store.copy(gone), self._seen[gone], self._index.copy()
+            index.remove(gone.tolist())
+            try:
+                self._store.drop(gone)
+                self._seen[gone] = NEVER
+                self._index = index
+            except BaseException:
+                if self._index is not index:
+                    self._store.rollback(gone, copied)
+                    self._seen[gone] = seen
+                raise
             return made
 
     def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:

@@ -25,7 +25,7 @@ from driftline.errors import InputError
 from driftline.features import Block, Chain, Map, Mapper, Standardise, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows
-from driftline.kernels import program as at
+from driftline.kernels import trace_rows
 from driftline.learner.facts import Facts
 from driftline.learner.shell import Shell
 from driftline.state import Checkpoint, State
@@ -77,8 +77,7 @@ def round_rows(task: Task) -> int:
 
     Of classes and signs it ends with the scores, since committees may average probabilities.
     """
-    scored = task.geometry.classes > 0
-    return at.SCORES + task.dim if scored else len(at.WATCHED_COLUMNS)
+    return trace_rows(task.dim if task.geometry.classes > 0 else 0)
 
 
 def check_longer(task: Task, known: int | None, features: int) -> None:

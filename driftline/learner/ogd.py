@@ -18,8 +18,7 @@ from driftline.errors import InputError
 from driftline.features import Map
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
-from driftline.kernels import COMPILES, MISSING
-from driftline.kernels import program as at
+from driftline.kernels import COMPILES, MISSING, TRACE_COLUMNS, WATCHED_COLUMNS
 from driftline.learner.facts import Facts
 from driftline.learner.member import Growth, Member, Round, round_rows
 from driftline.losses import Loss
@@ -155,7 +154,7 @@ class OGD(Member):
         self.engine = engine_for(self.parts)(self.parts, dtype=self._check_dtype(dtype))
         self._watch: Watch | None = None
         self._tally: Tally | None = None
-        self._names: tuple[str, ...] = at.TRACE_COLUMNS
+        self._names: tuple[str, ...] = TRACE_COLUMNS
         self._columns = np.empty((round_rows(task), 1))  # of a single round
         if not task.layout.ragged and task.predictions.size < 1:
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
@@ -196,7 +195,7 @@ class OGD(Member):
             self._turn.check()
             self._watch = None if comparator is None else Watch(self.engine, comparator)
             self._tally = tally = Tally(self.task.largest_loss)
-            self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
+            self._names = TRACE_COLUMNS if comparator is None else WATCHED_COLUMNS
             self._columns = np.empty((round_rows(self.task), 1))
             return tally
 
@@ -304,7 +303,7 @@ class OGD(Member):
     @property
     def rounds(self) -> int:
         """How many rounds were learned from."""
-        return int(self.engine.vector.item(at.ROUNDS))
+        return self.engine.rounds
 
     @property
     def _width(self) -> int | None:  # type: ignore[override]
@@ -449,7 +448,7 @@ class OGD(Member):
 
     def _room(self, labels: CheckedLabels) -> Batch:
         count, table = len(labels), np.empty((len(self._names), len(labels)))
-        columns = dict(zip(at.TRACE_COLUMNS, table, strict=False))
+        columns = dict(zip(TRACE_COLUMNS, table, strict=False))
         width = self.task.predictions.width(labels)
         columns["prediction"] = self.task.predictions.rows(count, width)
         if self.parts.loss.inexact:
@@ -582,9 +581,7 @@ class OGD(Member):
     def _check_dtype(self, dtype: npt.DTypeLike) -> np.dtype:
         kind = float_type(dtype, "weights")
         plain = not self.parts.have_kernels or not COMPILES
-        single = self.task.layout.single
-        if kind == np.float32 and (plain or not single):
-            words = "parts without kernels" if COMPILES else f"rounds without Numba ({MISSING})"
-            what = words if single else repr(self.task)
-            raise InputError(f"float32 is for compiled rounds of vectors: not for {what}")
+        if kind == np.float32 and plain:
+            what = "parts without kernels" if COMPILES else f"rounds without Numba ({MISSING})"
+            raise InputError(f"float32 is for compiled rounds: not for {what}")
         return kind

@@ -192,6 +192,48 @@ def lacking(costs, mu, q, r, free, size):
 
 
 @helper
+def after_step(kind, far, mu, alpha, q, r, x, steps):
+    """Return the sum of products after a step of this length."""
+    K, N, total = mu.size, q.size, 0.0
+    for j in range(N):
+        total += (q[j] + far * x[j]) * (r[j] + far * steps[2 * K + j])
+    for k in range(K if kind == 0 else 0):
+        total += (mu[k] + far * steps[k]) * (alpha[k] + far * steps[K + k])
+    return total
+
+
+@helper
+def length_of(kind, mu, alpha, q, r, x, steps):
+    """Return how far to go: numbers stay positive, and a logarithm does not grow by too much."""
+    K, N = mu.size, q.size
+    far = NEARLY * furthest(r, steps[2 * K :], furthest(q, x[:N], 1.0 / NEARLY))
+    if kind == 0:
+        far = min(far, NEARLY * furthest(alpha, steps[K : 2 * K], furthest(mu, steps[:K], 2.0)))
+    for k in range(K if kind == 1 else 0):
+        if steps[k] > 0.0:
+            far = min(far, GROWTH * mu[k] / steps[k])
+    return far
+
+
+@helper
+def advance(kind, far, mu, logs, alpha, q, r, free, x, steps):
+    """Take a step of this length."""
+    K, N = mu.size, q.size
+    for j in range(N):
+        q[j] += far * x[j]
+        r[j] += far * steps[2 * K + j]
+    free[0] += far * x[N]
+    free[1] += far * x[N + 1]
+    for k in range(K):
+        if kind == 1:
+            logs[k] += far * steps[k] / mu[k] if mu[k] > 0.0 else 0.0
+            mu[k] = math.exp(min(logs[k], 1.0))
+        else:
+            mu[k] += far * steps[k]
+            alpha[k] += far * steps[K + k]
+
+
+@helper
 def follow(theta, costs, scale, kind, size, q, room):
     """Follow the path to the chances q."""
     K, N = theta.size, q.size
@@ -224,11 +266,7 @@ def follow(theta, costs, scale, kind, size, q, room):
             far = furthest(r, steps[2 * K :], furthest(q, x[:N], 1.0))
             if kind == 0:
                 far = furthest(alpha, steps[K : 2 * K], furthest(mu, steps[:K], far))
-            after = 0.0
-            for j in range(N):
-                after += (q[j] + far * x[j]) * (r[j] + far * steps[2 * K + j])
-            for k in range(K if kind == 0 else 0):
-                after += (mu[k] + far * steps[k]) * (alpha[k] + far * steps[K + k])
+            after = after_step(kind, far, mu, alpha, q, r, x, steps)
             share, bend = min(1.0, max(after, 0.0) / total) ** 3, 1.0
             if total > SLOW * last:  # the corrector went too far: centre, without it
                 share, bend = 0.5, 0.0
@@ -239,30 +277,13 @@ def follow(theta, costs, scale, kind, size, q, room):
         for j in range(N):
             goal[K + j] = centre - bend * x[j] * steps[2 * K + j]
         direct(theta, costs, scale, kind, mu, logs, alpha, q, r, free, goal, *given)
-        far = NEARLY * furthest(r, steps[2 * K :], furthest(q, x[:N], 1.0 / NEARLY))
-        if kind == 0:
-            far = min(far, NEARLY * furthest(alpha, steps[K : 2 * K], furthest(mu, steps[:K], 2.0)))
-        moved = 0.0
-        for k in range(K):
-            if kind == 1 and steps[k] > 0.0:
-                far = min(far, GROWTH * mu[k] / steps[k])
+        far, moved = length_of(kind, mu, alpha, q, r, x, steps), 0.0
         for j in range(N):
             moved = max(moved, abs(x[j]))
         if not (far > 1e-8 and dot(x, x) < math.inf) or ending and moved > 0.5 * before:
             break
         before = moved if ending else math.inf
-        for j in range(N):
-            q[j] += far * x[j]
-            r[j] += far * steps[2 * K + j]
-        free[0] += far * x[N]
-        free[1] += far * x[N + 1]
-        for k in range(K):
-            if kind == 1:
-                logs[k] += far * steps[k] / mu[k] if mu[k] > 0.0 else 0.0
-                mu[k] = math.exp(min(logs[k], 1.0))
-            else:
-                mu[k] += far * steps[k]
-                alpha[k] += far * steps[K + k]
+        advance(kind, far, mu, logs, alpha, q, r, free, x, steps)
         if ending and moved <= SAME:
             break
 

@@ -123,6 +123,28 @@ def direct(n, mu, alpha, beta, slack, inverse, ratio, system, lacks, pull, first
 
 
 @helper
+def miss(theta, n, scale, room, kept, lacks, pull):
+    """Write what sums lack and minus the gradient; return products, and the largest pull."""
+    N = n * n
+    mu, alpha, beta, slack = room[:N], room[N : 2 * N], room[2 * N : 3 * N], room[3 * N : 4 * N]
+    total, worst = 0.0, 0.0
+    for i in range(n):
+        lacks[i], lacks[n + i] = 1.0, 1.0
+        lacks[2 * n + i], lacks[3 * n + i] = 1.0 / n, 1.0 / n
+    for i in range(n):
+        for j in range(n):
+            e = i * n + j
+            lacks[i] -= mu[e]
+            lacks[n + j] -= mu[e]
+            lacks[2 * n + i] -= beta[e]
+            lacks[3 * n + j] -= beta[e]
+            pull[e] = theta[e] + kept[i] + kept[n + j] + alpha[e] - beta[e] - scale * mu[e]
+            total += alpha[e] * mu[e] + beta[e] * slack[e]
+            worst = max(worst, abs(pull[e]))
+    return total, worst
+
+
+@helper
 def follow(theta, n, scale, room):
     """Follow the path; the room begins with mu, alpha, beta and the slack then.
 
@@ -146,20 +168,7 @@ def follow(theta, n, scale, room):
         mu[e], alpha[e], beta[e], slack[e] = 1.0 / n, max(1.0 / n, size / N), 1.0 / N, 1.0
         nearest[e] = beta[e]
     for _ in range(STEPS):
-        for i in range(n):
-            lacks[i], lacks[n + i] = 1.0, 1.0
-            lacks[2 * n + i], lacks[3 * n + i] = 1.0 / n, 1.0 / n
-        total, worst = 0.0, 0.0
-        for i in range(n):
-            for j in range(n):
-                e = i * n + j
-                lacks[i] -= mu[e]
-                lacks[n + j] -= mu[e]
-                lacks[2 * n + i] -= beta[e]
-                lacks[3 * n + j] -= beta[e]
-                pull[e] = theta[e] + kept[i] + kept[n + j] + alpha[e] - beta[e] - scale * mu[e]
-                total += alpha[e] * mu[e] + beta[e] * slack[e]
-                worst = max(worst, abs(pull[e]))
+        total, worst = miss(theta, n, scale, room, kept, lacks, pull)
         nearer = total + worst < least
         if nearer:
             least = total + worst
@@ -173,10 +182,7 @@ def follow(theta, n, scale, room):
             first[e], second[e] = 0.0, 0.0
         given = (inverse, ratio, system, lacks, pull, first, second, x, steps)
         direct(n, mu, alpha, beta, slack, *given)
-        far = 1.0
-        for k in range(4):
-            far = furthest(room[k * N : (k + 1) * N], steps[k * N : (k + 1) * N], far)
-        after = 0.0
+        far, after = furthest(room[: 4 * N], steps, 1.0), 0.0
         for e in range(N):
             after += (alpha[e] + far * steps[N + e]) * (mu[e] + far * steps[e])
             after += (beta[e] + far * steps[2 * N + e]) * (slack[e] + far * steps[3 * N + e])
@@ -185,10 +191,7 @@ def follow(theta, n, scale, room):
             first[e] = goal - steps[N + e] * steps[e]
             second[e] = goal - steps[2 * N + e] * steps[3 * N + e]
         direct(n, mu, alpha, beta, slack, *given)
-        far = 1.0
-        for k in range(4):
-            far = furthest(room[k * N : (k + 1) * N], steps[k * N : (k + 1) * N], far)
-        far = min(1.0, NEARLY * far)
+        far = min(1.0, NEARLY * furthest(room[: 4 * N], steps, 1.0))
         if not far > 1e-8:
             break
         for e in range(4 * N):

@@ -197,11 +197,32 @@ def sweep(point, u, v, n, exponential):
 
 
 @helper
-def direction(out, n, exponential, rows, columns, by_rows, by_columns, sums, system):
-    """Write Newton's step for the multipliers; return whether the system could be solved.
+def solve_columns(system, n, x):
+    """Solve by Cholesky's method for the lower half of a matrix, in place."""
+    for j in range(n):
+        for k in range(j + 1):
+            total = system[j * n + k]
+            for i in range(k):
+                total -= system[j * n + i] * system[k * n + i]
+            if k < j:
+                system[j * n + k] = total / system[k * n + k]
+            else:
+                system[j * n + j] = math.sqrt(max(total, 0.0) + PROXIMAL)
+    for j in range(n):
+        total = x[j]
+        for i in range(j):
+            total -= system[j * n + i] * x[i]
+        x[j] = total / system[j * n + j]
+    for j in range(n - 1, -1, -1):
+        total = x[j]
+        for i in range(j + 1, n):
+            total -= system[i * n + j] * x[i]
+        x[j] = total / system[j * n + j]
 
-    Rows are eliminated: what is left is a system for the columns, solved by Cholesky's method.
-    """
+
+@helper
+def direction(out, n, exponential, rows, columns, by_rows, by_columns, sums, system):
+    """Write Newton's step for the multipliers: rows are eliminated, and columns solved for."""
     for i in range(n):
         sums[i], by_columns[i] = PROXIMAL, columns[i]
         for j in range(n):
@@ -224,25 +245,7 @@ def direction(out, n, exponential, rows, columns, by_rows, by_columns, sums, sys
                     second = out[i * n + k]
                     if second > 0.0:
                         system[j * n + k] -= share * (second if exponential else 1.0)
-    for j in range(n):
-        for k in range(j + 1):
-            total = system[j * n + k]
-            for i in range(k):
-                total -= system[j * n + i] * system[k * n + i]
-            if k < j:
-                system[j * n + k] = total / system[k * n + k]
-            else:
-                system[j * n + j] = math.sqrt(max(total, 0.0) + PROXIMAL)
-    for j in range(n):
-        total = by_columns[j]
-        for i in range(j):
-            total -= system[j * n + i] * by_columns[i]
-        by_columns[j] = total / system[j * n + j]
-    for j in range(n - 1, -1, -1):
-        total = by_columns[j]
-        for i in range(j + 1, n):
-            total -= system[i * n + j] * by_columns[i]
-        by_columns[j] = total / system[j * n + j]
+    solve_columns(system, n, by_columns)
     for i in range(n):
         total = rows[i]
         for j in range(n):
@@ -250,6 +253,32 @@ def direction(out, n, exponential, rows, columns, by_rows, by_columns, sums, sys
             if first > 0.0:
                 total -= (first if exponential else 1.0) * by_columns[j]
         by_rows[i] = total / sums[i]
+
+
+@helper
+def gap_of(u, v, rows, columns):
+    """Return the duality gap of multipliers, from what sums of rows and columns lack."""
+    n, middle, gap = u.size, 0.0, 0.0
+    for i in range(n):
+        middle += (u[i] - v[i]) / (2.0 * n)
+    for i in range(n):
+        gap += abs(u[i] - middle) * abs(rows[i]) + abs(v[i] + middle) * abs(columns[i])
+    return gap
+
+
+@helper
+def search(point, n, exponential, u, v, by_rows, by_columns, slope, value, new_u, new_v, trial):
+    """Go along a direction as far as the dual falls; return its value, infinite if nowhere."""
+    step = 1.0
+    for _ in range(HALVINGS if slope < 0.0 else 0):
+        for i in range(n):
+            new_u[i], new_v[i] = u[i] + step * by_rows[i], v[i] + step * by_columns[i]
+        new = dual(point, new_u, new_v, n, exponential, trial)
+        small = abs(new - value) <= 1e-13 * (1.0 + abs(value))  # rounding decides no more
+        if new <= value + 1e-4 * step * slope or (small and step == 1.0):
+            return new
+        step *= 0.5
+    return math.inf
 
 
 @helper
@@ -294,18 +323,9 @@ def balance(point, n, exponential, room, out):
         slope = 0.0
         for i in range(n):
             slope -= rows[i] * by_rows[i] + columns[i] * by_columns[i]
-        step, done = 1.0, False
-        if slope < 0.0:
-            for _ in range(HALVINGS):
-                for i in range(n):
-                    new_u[i], new_v[i] = u[i] + step * by_rows[i], v[i] + step * by_columns[i]
-                new = dual(point, new_u, new_v, n, exponential, trial)
-                small = abs(new - value) <= 1e-13 * (1.0 + abs(value))  # rounding decides no more
-                if new <= value + 1e-4 * step * slope or (small and step == 1.0):
-                    done = True
-                    break
-                step *= 0.5
-        if done:
+        given = (u, v, by_rows, by_columns, slope, value, new_u, new_v, trial)
+        new = search(point, n, exponential, *given)
+        if new < math.inf:
             value = new
             for i in range(n):
                 u[i], v[i] = new_u[i], new_v[i]
@@ -319,12 +339,7 @@ def balance(point, n, exponential, room, out):
             u[i], v[i] = best_u[i], best_v[i]
     value = dual(point, u, v, n, exponential, out)
     missing(out, n, rows, columns)
-    middle, gap = 0.0, 0.0
-    for i in range(n):
-        middle += (u[i] - v[i]) / (2.0 * n)
-    for i in range(n):
-        gap += abs(u[i] - middle) * abs(rows[i]) + abs(v[i] + middle) * abs(columns[i])
-    room[0] = gap
+    room[0] = gap_of(u, v, rows, columns)
     return value
 
 

@@ -71,6 +71,9 @@ class Stateful:
     #: Those that are learned and may be too large to be copied for every checkpoint.
     _large: ClassVar[tuple[str, ...]] = ()
 
+    #: Lists of objects that have learned nothing, but for those that are elsewhere in the tree.
+    _unlearned: ClassVar[tuple[str, ...]] = ()
+
     #: The names of buffers, which two objects must not share.
     _scratch: ClassVar[tuple[str, ...]] = ()
 
@@ -226,6 +229,8 @@ def _leaves(
     """Yield the leaves of an object."""
     seen[owner] = None
     for name in names:
+        if name in owner._unlearned:
+            continue
         value = getattr(owner, name)
         kind = type(value)
         how = HOW[kind] if kind in HOW else _how(kind)

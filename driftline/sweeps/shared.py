@@ -19,7 +19,7 @@ from driftline.engines.compiled import Apart
 from driftline.inputs import DenseRows
 from driftline.kernels import TRACE_COLUMNS, aligned_zeros
 from driftline.kernels.memory import CACHE_LINE
-from driftline.kernels.settings import play_settings, play_settings_single
+from driftline.kernels.settings import play_settings
 from driftline.learner import OGD, Learner
 from driftline.learner.shell import checked_stream
 from driftline.state import Draws
@@ -139,8 +139,7 @@ def _play(
         weights, (count, scores, features), (scores * weights.strides[0], *weights.strides)
     )
     played = np.zeros(count, dtype=np.int64)
-    loop = play_settings if dtype == np.float64 else play_settings_single
-    loop.compiled(
+    play_settings[dtype].compiled(
         np.array([program.code for program in programs]),
         params,
         *rows.arrays(0, rows.rounds, dtype),

@@ -362,3 +362,20 @@ def test_a_state_for_too_many_features_is_refused_before_memory_is_taken(member)
     about["state"]["features"] = 10**7
     with pytest.raises(dl.InputError):
         type(one).from_saved(about, arrays)
+
+
+class Slow(dl.members.NaiveBayes):
+    """A member of a user's own, which forgets slowly."""
+
+
+def test_members_of_a_users_own_are_saved_and_certified(tmp_path):
+    task = dl.tasks.Multiclass(3)
+    inputs = np.random.default_rng(0).normal(size=(200, 4))
+    labels = (inputs[:, 0] > 0).astype(int) + (inputs[:, 1] > 0)
+    loss = dl.losses.Scaled(dl.losses.Logistic(task), 2.0)
+    committee = dl.Committee([Slow(task), dl.OGD(loss, dl.decoders.Argmax(loss))])
+    trace = committee.run(inputs, labels)
+    assert dl.certify(trace, None, inputs, labels).valid
+    again = dl.load(committee.save(tmp_path / "own"))
+    assert type(again.members[0]) is Slow
+    assert again.predict(inputs[0]) == committee.predict(inputs[0])

@@ -30,6 +30,7 @@ from driftline.learner.transaction import Given, checked_stream, played, transac
 from driftline.learner.turn import Turn
 from driftline.parts import check_flag
 from driftline.state import Draws, Stateful, archive
+from driftline.state.loading import register
 from driftline.tasks import Task
 from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Labels, Prediction, Saved
@@ -72,6 +73,11 @@ class Shell(Hooks):
 
     #: The facts of a learner that never change; those of a class are what its learners share.
     _fixed: Facts = Facts()
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Register the class, so that files and audits find it by its name."""
+        super().__init_subclass__(**given)
+        register(cls)
 
     #: The branch of the seed, so that a committee does not draw its members' numbers.
     _BRANCH = 0

@@ -14,7 +14,16 @@ from driftline.files import path_of
 from driftline.state import archive
 from driftline.typing import Json
 
-__all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_kind", "single_kind"]
+__all__ = [
+    "DAMAGE",
+    "learner_from",
+    "load",
+    "loaded",
+    "member_from",
+    "member_kind",
+    "register",
+    "single_kind",
+]
 
 #: The classes that a file may hold, and their packages, which are imported when needed.
 KINDS = {
@@ -37,6 +46,9 @@ KINDS = {
     "SetLevel": "sets",
     "Keyed": "keyed",
 }
+
+#: Learners of users' own, by the names of their classes, once these were imported.
+OWN: dict[str, type] = {}
 
 #: The rooms whose learners may be members of a committee.
 MEMBERS = ("learner", "members")
@@ -78,14 +90,14 @@ def load(path: str | Path, *, model: Any = None) -> Any:
 
 def member_kind(name: object) -> Any:
     """Return the class of a committee's members with this name, if there is one."""
-    if not isinstance(name, str) or KINDS.get(name) not in MEMBERS:
+    if not isinstance(name, str) or not (name in OWN or KINDS.get(name) in MEMBERS):
         raise InputError(f"there are no members of the kind {name!r:.80}")
     return _kind(name)
 
 
 def single_kind(name: object) -> Any:
     """Return the class of single learners with this name, if there is one."""
-    if not isinstance(name, str) or KINDS.get(name) not in SINGLE:
+    if not isinstance(name, str) or not (name in OWN or KINDS.get(name) in SINGLE):
         raise InputError(f"there are no learners of the kind {name!r:.80}")
     return _kind(name)
 
@@ -103,14 +115,23 @@ def learner_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def _kind(name: str) -> Any:
+    if name in OWN:
+        return OWN[name]
     return getattr(import_module(f"driftline.{KINDS[name]}"), name)
+
+
+def register(kind: type) -> None:
+    """Let files and audits find a class of learners by its name, unless that is one of ours."""
+    if kind.__name__ not in KINDS:
+        OWN[kind.__name__] = kind
 
 
 def loaded(path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Any:
     """Return the learner from the content of a file."""
     kind = str(about.get("kind"))
-    if kind not in KINDS:
-        raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {sorted(KINDS)}")
+    if kind not in KINDS and kind not in OWN:
+        known = sorted(KINDS | OWN)
+        raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {known}")
     try:
         return _kind(kind).from_saved(about, arrays)
     except InputError as error:

@@ -13,6 +13,7 @@ class Items(Sequences):
 
     To the loop items are positions with a single tag, and without transitions.
 
+    >>> import numpy as np
     >>> items = Items([np.eye(3)[:2]])
     >>> items.scores(np.array([[5.0, 6.0, 7.0]]), False, 0, False)
     array([5., 6.])

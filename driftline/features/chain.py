@@ -15,7 +15,7 @@ from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
-from driftline.state import Checkpoint
+from driftline.state.stateful import Leaves
 
 __all__ = ["Chain", "Union"]
 
@@ -206,6 +206,9 @@ class _SeveralMapper(Mapper):
         self.maps = tuple(maps)
         self.mappers = [own.mapper() for own in maps]
 
+    def _clear(self) -> None:
+        self._leaves: Leaves | None = None  # of the mappers, of which copies have others
+
     def meet(self, rows: Rows) -> None:
         """Refuse rows of another length than those before, or of a kind that a map does not take.
 
@@ -221,11 +224,13 @@ class _SeveralMapper(Mapper):
         first = self.mappers[:-1]
         if self.features is not None and not any(own.state.size or own.mappers for own in first):
             return call()  # only the last one learns, and that from all rows or from none
-        before = Checkpoint(self)
+        if (leaves := self._leaves) is None:
+            leaves = self._leaves = Leaves(self)
+        before = leaves.read()
         try:
             return call()
         except BaseException:
-            before.restore()
+            leaves.write(before)
             raise
 
 

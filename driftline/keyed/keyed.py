@@ -511,19 +511,23 @@ class Keyed:
             if age is not None:
                 old = order[self._rows - 1 - self._seen[order] > age]
                 gone = old if len(old) > len(gone) else gone
-            made = {self._index.key(slot): self._store.state(slot) for slot in gone.tolist()}
-            copied, seen, index = self._store.copy(gone), self._seen[gone], self._index.copy()
-            index.remove(gone.tolist())
-            try:
-                self._store.drop(gone)
-                self._seen[gone] = NEVER
-                self._index = index
-            except BaseException:
-                if self._index is not index:
-                    self._store.rollback(gone, copied)
-                    self._seen[gone] = seen
-                raise
-            return made
+            return self._removed(gone)
+
+    def _removed(self, gone: np.ndarray) -> dict[Key, Any]:
+        """Remove learners by their slots, all or none; return their states."""
+        made = {self._index.key(slot): self._store.state(slot) for slot in gone.tolist()}
+        copied, seen, index = self._store.copy(gone), self._seen[gone], self._index.copy()
+        index.remove(gone.tolist())
+        try:
+            self._store.drop(gone)
+            self._seen[gone] = NEVER
+            self._index = index
+        except BaseException:
+            if self._index is not index:
+                self._store.rollback(gone, copied)
+                self._seen[gone] = seen
+            raise
+        return made
 
     def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:
         """Return learners for more classes or features, each of which otherwise goes on.

@@ -70,7 +70,7 @@ class Task(Part):
 
     kernels: ClassVar[TaskKernels | None] = None
 
-    #: The kind of labels, by which losses and line-ups are chosen: ``classes``, unit vectors under
+    #: The name by which losses and line-ups are chosen. There are ``classes``, unit vectors under
     #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
     #: the share of wrong ones; ``levels``, a sign for each step up, under the distance of levels;
     #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;

@@ -118,7 +118,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from driftline.integrations.river import DriftClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), DriftClassifier(), metrics.Accuracy())
-    Accuracy: 90.47%
+    Accuracy: 90.79%
     """
 
     @property

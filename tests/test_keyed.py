@@ -809,3 +809,16 @@ def test_a_key_that_asks_before_its_first_row_can_be_put_aside(width, monkeypatc
     naive.check()
     naive.fleet = dl.Keyed.from_saved(*fleet.to_saved())
     naive.check()
+
+
+def test_keys_over_sparse_rows_start_from_what_all_have_learned():
+    rows = sp.random_array((80, 30), density=0.2, format="csr", rng=np.random.default_rng(4))
+    y = (np.asarray(rows.sum(axis=1)).ravel() > 3.0).astype(int)
+    fleet = dl.Keyed(dl.auto(T.Multiclass(2), effort="fast"), start="shared")
+    fleet.run(np.arange(80) % 5, rows, y)
+    for one in (fleet, dl.Keyed.from_saved(*fleet.to_saved())):
+        new, shared = one.learner("never seen"), one.shared
+        assert new.rounds == 0 and shared.rounds == 80
+        for own, theirs in zip(new.members, shared.members, strict=True):
+            assert np.array_equal(own.weights, theirs.weights) and theirs.weights.any()
+        assert new.predict(rows[[0]]) == shared.predict(rows[[0]])

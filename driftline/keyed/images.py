@@ -3,7 +3,8 @@
 An image is what :class:`~driftline.state.Leaves` reads: arrays and plain values. Some learners are
 *live*: those of the slots that were used last. A step of a live learner is not followed by a new
 image but by an entry of a journal, which is played again where the learner itself is lost, as by an
-exception: so every slot has its state twice, and a step of a key costs little more than a step.
+exception. So the state of a live slot is there twice, and a step of a live learner costs little
+more than a step without keys.
 Other images are packed: the bytes of all arrays in pages, without those that are the same in the
 first image of these shapes, as most are of a learner that has seen a few rows.
 """

@@ -66,7 +66,7 @@ class Keyed:
     Every learner has the bits of one that plays the rows of its key alone. Weights of all lie side
     by side, and rows of many keys are played by one compiled loop, where learners are ``OGD`` with
     dense rows, without a feature map, a detector or a solver. All others, committees among them,
-    are kept as states, and one learner takes the place of each in turn.
+    are kept as images of their states: the keys that were used last have a learner each.
 
     Parameters
     ----------
